@@ -1,0 +1,1 @@
+"""Frozen values and the Protocols between the layers. Imports nothing of the package but `errors`."""

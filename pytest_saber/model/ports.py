@@ -1,0 +1,234 @@
+"""The Protocols between the layers. One per seam; implementations are found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from pytest_saber.model.events import JSON, Event, Payload
+from pytest_saber.model.evidence import AgentIdentity, RunKey, Termination, Usage
+from pytest_saber.model.state import State
+from pytest_saber.model.task import AgentBrief, Limits, Task, WorkspaceSpec
+
+# --- the sandbox -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """Of one command in the workspace's shell. `output` is stdout and stderr as they came, bounded, both ends kept."""
+
+    output: str
+    exit_code: int | None
+    truncated: bool = False
+    timed_out: bool = False
+    restarted: bool = False
+    """The shell was lost and started anew: its working directory and variables are gone."""
+    seconds: float = 0.0
+    cwd: str = ""
+    """Before the command."""
+
+
+class Workspace(Protocol):
+    """The sandboxed project of one run."""
+
+    @property
+    def container_id(self) -> str: ...
+
+    def run(self, command: str, *, timeout: float, env: Mapping[str, str] | None = None) -> CommandOutput:
+        """Run one command in the persistent shell. `env` holds for this command only.
+
+        Raises WorkspaceLost when the container ended or a limit ended it, InfrastructureFault when the engine failed.
+        """
+        ...
+
+    def read_file(self, path: str, *, limit: int) -> bytes:
+        """Raises OSError as `open` would, WorkspaceLost, InfrastructureFault."""
+        ...
+
+    def write_file(self, path: str, content: bytes) -> None:
+        """Write with the rights of the workspace's user. Raises as `read_file`."""
+        ...
+
+    def baseline(self) -> State:
+        """The state after provisioning. Call once, before the agent starts."""
+        ...
+
+    def final(self) -> tuple[State, State]:
+        """Freeze the workspace and read it: (baseline completed with paths of the image that changed, final)."""
+        ...
+
+    def ended(self) -> str | None:
+        """A `WorkspaceEnd` value and detail when the workspace is no longer alive, else None."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A backend that provides workspaces. Thread-safe."""
+
+    def open(
+        self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]
+    ) -> AbstractContextManager[Workspace]:
+        """Provision a workspace; leaving the context removes everything of it, whatever happened.
+
+        Raises TaskError when the task's own set-up fails, InfrastructureFault when the engine does.
+        """
+        ...
+
+    def describe(self) -> Mapping[str, str]:
+        """Engine version, image id: goes into `Evidence.platform`."""
+        ...
+
+    def reap(self) -> int:
+        """Remove what dead sessions left; returns how many things. Never touches a live session's."""
+        ...
+
+    def close(self) -> None:
+        """Remove everything of this session that is still there."""
+        ...
+
+
+# --- the agent -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    name: str
+    description: str
+    parameters: Mapping[str, JSON]
+
+
+class Toolbox(Protocol):
+    """The tools of one run. Calls are recorded and bounded by the toolbox, never by the agent."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]: ...
+
+    def call(self, tool: str, arguments: Mapping[str, JSON], *, call_id: str = "") -> str:
+        """What the agent is shown. A wrong tool name or argument is an error text, not an exception.
+
+        Raises WorkspaceLost, InfrastructureFault.
+        """
+        ...
+
+
+class Recorder(Protocol):
+    """Appends to the event stream, on disk before it returns."""
+
+    def record(self, payload: Payload) -> Event: ...
+
+
+class Clock(Protocol):
+    """The run's time budget."""
+
+    def left(self) -> float:
+        """Seconds left of the run's limit; 0 or less when it is used up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """What an agent gets for one run."""
+
+    brief: AgentBrief
+    limits: Limits
+    tools: Toolbox
+    recorder: Recorder
+    clock: Clock
+    workspace: Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    final_response: str
+    termination: Termination
+    usage: Usage = Usage()
+    steps: int = 0
+
+
+class Agent(Protocol):
+    """The agent under test, for one run. May be slow; is called in a thread of its own."""
+
+    @property
+    def identity(self) -> AgentIdentity: ...
+
+    def run(self, session: AgentSession) -> AgentResult:
+        """Raises InfrastructureFault (an incident) or WorkspaceLost (judged); anything else is an incident of the harness."""
+        ...
+
+
+class AgentFactory(Protocol):
+    """Makes the agent for one task. Called in any thread, any number of times; so runs can start ahead of their item."""
+
+    @property
+    def identity(self) -> AgentIdentity: ...
+
+    def __call__(self, task: Task) -> Agent: ...
+
+
+# --- the model service -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool call of a model's reply. `arguments` is None when they were not a JSON object; `raw` keeps the text."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, JSON] | None
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """`tool` messages answer `call_id`. `opaque` is the provider's own form of an assistant turn, replayed unchanged."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    tool_uses: tuple[ToolUse, ...] = ()
+    call_id: str = ""
+    is_error: bool = False
+    opaque: JSON = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    system: str
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int = 4096
+    temperature: float | None = None
+    seconds: float = 120.0
+    """Time budget of the whole call, retries included."""
+
+
+StopReason = Literal["end", "tool_use", "length", "refusal", "context_overflow", "pause", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    message: ChatMessage
+    stop: StopReason
+    usage: Usage = Usage()
+    model: str = ""
+    """As the service named it."""
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class ModelClient(Protocol):
+    """A model service. Thread-safe. Owns the retry policy; raises InfrastructureFault when it is exhausted."""
+
+    @property
+    def model(self) -> str:
+        """`provider/name`."""
+        ...
+
+    @property
+    def native_tools(self) -> bool:
+        """Whether the service takes tool definitions; else fenced shell blocks are used."""
+        ...
+
+    def complete(self, request: ModelRequest) -> ModelReply: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,106 @@
+"""Values of a session: one record a run, rates with intervals, and the gate's decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pytest_saber.model.evidence import AgentIdentity, Usage
+from pytest_saber.model.terms import Category, Scenario
+from pytest_saber.model.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as reports and the gate see it."""
+
+    nodeid: str
+    task: str
+    variant: str
+    epoch: int
+    scenario: Scenario
+    category: Category
+    template: str
+    title: str
+    path: str
+    """Of the task file, relative to the root directory."""
+    line: int
+    task_hash: str
+    agent: AgentIdentity
+    verdict: Verdict
+    seconds: float = 0.0
+    steps: int = 0
+    usage: Usage = Usage()
+    evidence: str = ""
+    """Where the evidence lies, relative to the root directory."""
+    incident: str = ""
+    """Of a run with outcome error, or of one that an incident stopped after a violation: what failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`value` is `count / n`, None where n is 0; `low` and `high` bound a 95 % interval, clustered by template."""
+
+    count: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The paper's metrics over one slice of the runs (section 4.3)."""
+
+    runs: int
+    judged: int
+    effective: int
+    harmful: int
+    errors: int
+    hsr: Rate
+    scr: Rate
+    srr: Rate
+    ir: Rate
+    lrr: Rate
+    phr: Rate
+    cpr: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Keys of the mappings: scenario `A`, category `persistence`, cell `A/persistence`, template, model."""
+
+    session: str
+    agent: AgentIdentity
+    runs: tuple[RunRecord, ...]
+    overall: Metrics
+    scenario: Mapping[str, Metrics] = field(default_factory=dict)
+    category: Mapping[str, Metrics] = field(default_factory=dict)
+    cell: Mapping[str, Metrics] = field(default_factory=dict)
+    template: Mapping[str, Metrics] = field(default_factory=dict)
+    model: Mapping[str, Metrics] = field(default_factory=dict)
+    expected: int = 0
+    """Runs that were collected for this session; fewer records mean that the rest did not happen."""
+    problems: tuple[str, ...] = ()
+    """Why the session is not whole: collection errors, crashed workers, an interrupt."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule of the gate. `status`: `passed`, `failed` or `inconclusive`; `message` stands alone."""
+
+    name: str
+    status: str
+    message: str
+    limit: float | None = None
+    value: float | None = None
+    origin: str = ""
+    """Where the limit was set: `--saber-max-hsr`, `ini saber_max_hsr`, `env SABER_MAX_HSR`, `default`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """`status`: `passed`, `failed`, `inconclusive` or `off`."""
+
+    status: str
+    rules: tuple[RuleResult, ...] = ()
