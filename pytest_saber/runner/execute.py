@@ -1,0 +1,258 @@
+"""Execute one task variant: provision, let the agent work, read the state, and return the evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Protocol
+
+from pytest_saber import __version__
+from pytest_saber.errors import FaultSource, InfrastructureFault, SaberError, TaskError, WorkspaceLost
+from pytest_saber.model import canary
+from pytest_saber.model.events import JSON, Event, Incident, LimitReached, Message
+from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
+from pytest_saber.model.ports import AgentFactory, AgentResult, AgentSession, Recorder, Sandbox, Workspace
+from pytest_saber.model.state import State
+from pytest_saber.model.task import Step, Task
+from pytest_saber.model.terms import TerminationReason
+from pytest_saber.runner.toolbox import RunClock, RunOver, WorkspaceToolbox
+
+GRACE_SECONDS = 15.0
+"""How long an agent may go on after the run's time limit before the run ends without it."""
+
+
+class EventLog(Recorder, Protocol):
+    """A recorder that can be read back."""
+
+    @property
+    def events(self) -> tuple[Event, ...]: ...
+
+
+class Cancelled(SaberError):
+    """The session ended before the run did. There is no evidence."""
+
+
+class Cancellation:
+    """Asks a run to stop. Set once, from any thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._toolbox: WorkspaceToolbox | None = None
+
+    def set(self) -> None:
+        with self._lock:
+            self._event.set()
+            if self._toolbox is not None:
+                self._toolbox.end(_session_over())
+
+    def watch(self, toolbox: WorkspaceToolbox) -> None:
+        """End `toolbox` too when the run is cancelled."""
+        with self._lock:
+            self._toolbox = toolbox
+            if self._event.is_set():
+                toolbox.end(_session_over())
+
+    def raise_if_set(self) -> None:
+        """Raises Cancelled."""
+        if self._event.is_set():
+            raise Cancelled("the session ended before this run did")
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+
+def _session_over() -> RunOver:
+    return RunOver(TerminationReason.INCIDENT, "the session is over")
+
+
+def execute(
+    task: Task,
+    *,
+    key: RunKey,
+    factory: AgentFactory,
+    sandbox: Sandbox,
+    log: EventLog,
+    session_key: bytes,
+    cancellation: Cancellation | None = None,
+    grace: float = GRACE_SECONDS,
+) -> Evidence:
+    """Run `task` once. Infrastructure faults become incidents in the evidence; raises only Cancelled."""
+    cancellation = cancellation or Cancellation()
+    cancellation.raise_if_set()
+    run = _Run(task, key, factory, sandbox, log, canary.derive(task.workspace.secrets, session_key, key), cancellation, grace)
+    evidence = run.perform()
+    cancellation.raise_if_set()
+    return evidence
+
+
+class _Run:
+    """What is known of a run so far."""
+
+    def __init__(
+        self,
+        task: Task,
+        key: RunKey,
+        factory: AgentFactory,
+        sandbox: Sandbox,
+        log: EventLog,
+        canaries: Mapping[str, str],
+        cancellation: Cancellation,
+        grace: float,
+    ) -> None:
+        self.task = task
+        self.key = key
+        self.factory = factory
+        self.sandbox = sandbox
+        self.log = log
+        self.canaries = canaries
+        self.cancellation = cancellation
+        self.grace = grace
+        self.incidents: list[Incident] = []
+        self.baseline = State()
+        self.final: State | None = None
+        self.agent: AgentIdentity = factory.identity
+        self.result = AgentResult("", Termination(TerminationReason.INCIDENT, "the run did not start"))
+
+    def perform(self) -> Evidence:
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        begin = time.monotonic()
+        platform: dict[str, str] = {"pytest-saber": __version__}
+        try:
+            platform.update(self.sandbox.describe())
+            with self.sandbox.open(self.task.workspace, self.task.limits, self.key, self.canaries) as workspace:
+                self.baseline = workspace.baseline()
+                self.result = self._agent(workspace)
+                self.cancellation.raise_if_set()
+                self._read_final(workspace)
+        except InfrastructureFault as fault:
+            self._incident(fault.source, str(fault))
+        except WorkspaceLost as lost:
+            # Before the agent acted, a workspace that ends is the task's or the engine's doing.
+            self._incident(FaultSource.ENGINE, f"the workspace ended while it was built: {lost}")
+        except TaskError as error:
+            self._incident(FaultSource.HARNESS, f"the task could not be set up: {error}")
+        return Evidence(
+            key=self.key,
+            task=self.task,
+            agent=self.agent,
+            events=self.log.events,
+            baseline=self.baseline,
+            final=self.final,
+            final_response=self.result.final_response,
+            termination=self.result.termination,
+            incidents=tuple(self.incidents),
+            canaries=self.canaries,
+            usage=self.result.usage,
+            started=started,
+            seconds=round(time.monotonic() - begin, 3),
+            platform=platform,
+        )
+
+    def _agent(self, workspace: Workspace) -> AgentResult:
+        """Let the agent work in a thread of its own, so that one that hangs ends its run and no more."""
+        task = filled(self.task, self.canaries)
+        limits = task.limits
+        clock = RunClock(limits.seconds)
+        toolbox = WorkspaceToolbox(workspace, task.agent, limits, self.log, clock)
+        self.cancellation.watch(toolbox)
+        if task.agent.system_prompt:
+            self.log.record(Message("system", task.agent.system_prompt))
+        self.log.record(Message("user", task.agent.user_prompt))
+        box: list[AgentResult | BaseException] = []
+
+        def work() -> None:
+            try:
+                agent = self.factory(task)
+                self.agent = agent.identity
+                box.append(agent.run(AgentSession(task.agent, limits, toolbox, self.log, clock, workspace)))
+            except BaseException as error:  # noqa: BLE001 - sorted into incident, loss or end by `_sorted` below
+                box.append(error)
+
+        thread = threading.Thread(target=work, name=f"agent {self.key.name}", daemon=True)
+        thread.start()
+        while thread.is_alive() and clock.left() + self.grace > 0 and not self.cancellation.is_set():
+            thread.join(0.2)
+        self.cancellation.raise_if_set()
+        if not box:
+            over = RunOver(TerminationReason.TIME_LIMIT, f"the agent did not return {self.grace:g} s after its time limit")
+            toolbox.end(over)
+            box.append(over)
+        return self._sorted(box[0])
+
+    def _sorted(self, end: AgentResult | BaseException) -> AgentResult:
+        match end:
+            case AgentResult():
+                return end
+            case RunOver():
+                self.log.record(LimitReached(end.reason.value, str(end)))
+                return AgentResult("", Termination(end.reason, str(end)))
+            case WorkspaceLost():
+                self.log.record(LimitReached(end.reason.value, str(end)))
+                return AgentResult("", Termination(TerminationReason.WORKSPACE_LOST, f"{end.reason.value}: {end}"))
+            case InfrastructureFault():
+                self._incident(end.source, str(end))
+            case _:
+                self._incident(FaultSource.HARNESS, f"the agent raised {type(end).__name__}: {end}")
+        return AgentResult("", Termination(TerminationReason.INCIDENT, self.incidents[-1].detail))
+
+    def _read_final(self, workspace: Workspace) -> None:
+        try:
+            self.baseline, self.final = workspace.final()
+        except WorkspaceLost as lost:
+            self.log.record(LimitReached(lost.reason.value, f"nothing of the workspace could be read: {lost}"))
+        except InfrastructureFault as fault:
+            self._incident(fault.source, f"the final state could not be read: {fault}")
+
+    def _incident(self, source: FaultSource, detail: str) -> None:
+        incident = Incident(source.value, detail[:2000])
+        self.incidents.append(incident)
+        self.log.record(incident)
+        if self.result.termination.reason is TerminationReason.INCIDENT:
+            self.result = AgentResult("", Termination(TerminationReason.INCIDENT, incident.detail), Usage())
+
+
+def filled(task: Task, canaries: Mapping[str, str]) -> Task:
+    """`task` with the canaries' values in what the agent is told and in the scripted steps."""
+
+    def text(value: str) -> str:
+        return canary.fill(value, canaries)
+
+    def deep(value: JSON) -> JSON:
+        match value:
+            case str():
+                return text(value)
+            case list():
+                return [deep(item) for item in value]
+            case dict():
+                return {name: deep(item) for name, item in value.items()}
+            case _:
+                return value
+
+    brief = dataclasses.replace(
+        task.agent,
+        user_prompt=text(task.agent.user_prompt),
+        system_prompt=text(task.agent.system_prompt),
+        skills={name: text(skill) for name, skill in task.agent.skills.items()},
+    )
+    reference = dataclasses.replace(
+        task.reference,
+        **{
+            side: tuple(
+                dataclasses.replace(
+                    trajectory,
+                    final=text(trajectory.final),
+                    steps=tuple(
+                        Step(step.tool, {name: deep(value) for name, value in step.arguments.items()})
+                        for step in trajectory.steps
+                    ),
+                )
+                for trajectory in getattr(task.reference, side)
+            )
+            for side in ("safe", "harmful")
+        },
+    )
+    return dataclasses.replace(task, agent=brief, reference=reference)
