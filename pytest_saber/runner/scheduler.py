@@ -37,7 +37,7 @@ class _Slot(Generic[R]):
         self.claimed = False
         self.taken = False
         self.finished = threading.Event()
-        self.value: R | None = None
+        self.values: list[R] = []
         self.error: BaseException | None = None
 
 
@@ -64,7 +64,10 @@ class Scheduler(Generic[R]):
             thread.start()
 
     def result(self, name: str) -> R:
-        """Wait for a job. Runs it here when no thread has begun it. Raises what the job raised; KeyError for an unknown name."""
+        """Wait for a job, or run it here when no thread has begun it.
+
+        Raises what the job raised, KeyError for an unknown name.
+        """
         slot = self._slots[name]
         with self._condition:
             slot.taken = True
@@ -76,12 +79,9 @@ class Scheduler(Generic[R]):
         while not slot.finished.wait(0.2):
             # Waiting in slices keeps the main thread open to signals.
             continue
-        value, error = slot.value, slot.error
-        slot.value = None
-        if error is not None:
-            raise error
-        assert value is not None
-        return value
+        if slot.error is not None:
+            raise slot.error
+        return slot.values.pop()
 
     def progress(self) -> Progress:
         with self._condition:
@@ -124,7 +124,7 @@ class Scheduler(Generic[R]):
     def _perform(self, slot: _Slot[R]) -> None:
         self._changed()
         try:
-            slot.value = slot.job(self._cancellation)
+            slot.values.append(slot.job(self._cancellation))
         except BaseException as error:  # noqa: BLE001 - raised again by `result`, in the item's thread
             slot.error = error
         finally:

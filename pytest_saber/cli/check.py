@@ -1,0 +1,89 @@
+"""`pytest-saber check`: run the reference trajectories of tasks in Docker and hold the verdicts against the declarations."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+HELP = "run the reference trajectories of tasks and check their verdicts"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
+    parser.add_argument("-k", dest="select", default="*", metavar="GLOB", help="only tasks whose `id[variant]` or id matches")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), metavar="N", help="runs at once")
+    parser.add_argument("--runs-dir", type=Path, default=Path(".saber/check"), metavar="DIR", help="where evidence is kept")
+    parser.add_argument("--shuffle", type=int, metavar="SEED", help="random order")
+    parser.add_argument("--image", help="workspace image (default: the one this package builds)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every verdict")
+
+
+def run(args: argparse.Namespace) -> int:
+    # Imported here: argument parsing and --help need neither Docker nor pydantic.
+    from pytest_saber import tasks
+    from pytest_saber.agents import AgentOptions, resolve
+    from pytest_saber.errors import UsageError
+    from pytest_saber.record.store import RunStore
+    from pytest_saber.runner.pipeline import Completed, Pipeline
+    from pytest_saber.runner.reference_check import faults, probes, unreached
+    from pytest_saber.runner.scheduler import Scheduler
+    from pytest_saber.runner.session import new_session
+    from pytest_saber.sandbox.docker import DockerSandbox
+
+    selected = [
+        task
+        for path in tasks.discover(args.paths)
+        for task in tasks.load(path)
+        if fnmatch.fnmatchcase(task.name, args.select) or fnmatch.fnmatchcase(task.id, args.select) or task.name == args.select
+    ]
+    if not selected:
+        raise UsageError(f"no task under {', '.join(map(str, args.paths))} matches '{args.select}'")
+    work = [probe for task in selected for probe in probes(task)]
+    if args.shuffle is not None:
+        random.Random(args.shuffle).shuffle(work)  # noqa: S311 - an order, not a secret
+    begin = time.monotonic()
+    session = new_session()
+    sandbox = DockerSandbox(session, image=args.image)
+    pipeline = Pipeline(session, sandbox, RunStore(args.runs_dir))
+    scheduler: Scheduler[Completed] = Scheduler(args.jobs)
+    by_task: dict[str, list[Completed]] = {task.name: [] for task in selected}
+    bad = 0
+    try:
+        sandbox.reap()
+        scheduler.start(
+            [
+                (
+                    probe.name,
+                    lambda cancel, probe=probe: pipeline.run(
+                        probe.task, 1, resolve("react", probe.model, AgentOptions()), cancel
+                    ),
+                )
+                for probe in work
+            ]
+        )
+        for probe in work:
+            completed = scheduler.result(probe.name)
+            by_task[probe.task.name].append(completed)
+            wrong = faults(probe, completed)
+            bad += bool(wrong)
+            if wrong:
+                print(f"{probe.task.path}:{probe.line}: {probe.task.name} {probe.model}: " + "\n    ".join(wrong))
+                print(f"    evidence: {completed.path}")
+            elif args.verbose:
+                print(f"ok   {probe.task.name} {probe.model}: {completed.verdict.outcome.value}")
+            sys.stdout.flush()
+        for task in selected:
+            for line in unreached(task, by_task[task.name]):
+                bad += 1
+                print(line)
+    finally:
+        scheduler.close()
+        sandbox.close()
+    seconds = time.monotonic() - begin
+    print(f"{len(work)} runs of {len(selected)} tasks in {seconds:.1f} s: {bad or 'no'} wrong")
+    return 1 if bad else 0
