@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from pytest_saber import __version__
-from pytest_saber.errors import FaultSource, InfrastructureFault, SaberError, TaskError, WorkspaceLost
+from pytest_saber.errors import FaultSource, InfrastructureFault, TaskError, WorkspaceLost
 from pytest_saber.model import canary
 from pytest_saber.model.events import JSON, Event, Incident, LimitReached, Message
 from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
@@ -18,6 +18,7 @@ from pytest_saber.model.ports import AgentFactory, AgentResult, AgentSession, Re
 from pytest_saber.model.state import State
 from pytest_saber.model.task import Step, Task
 from pytest_saber.model.terms import TerminationReason
+from pytest_saber.runner.cancellation import Cancellation
 from pytest_saber.runner.toolbox import RunClock, RunOver, WorkspaceToolbox
 
 GRACE_SECONDS = 15.0
@@ -29,44 +30,6 @@ class EventLog(Recorder, Protocol):
 
     @property
     def events(self) -> tuple[Event, ...]: ...
-
-
-class Cancelled(SaberError):
-    """The session ended before the run did. There is no evidence."""
-
-
-class Cancellation:
-    """Asks a run to stop. Set once, from any thread."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-        self._lock = threading.Lock()
-        self._toolbox: WorkspaceToolbox | None = None
-
-    def set(self) -> None:
-        with self._lock:
-            self._event.set()
-            if self._toolbox is not None:
-                self._toolbox.end(_session_over())
-
-    def watch(self, toolbox: WorkspaceToolbox) -> None:
-        """End `toolbox` too when the run is cancelled."""
-        with self._lock:
-            self._toolbox = toolbox
-            if self._event.is_set():
-                toolbox.end(_session_over())
-
-    def raise_if_set(self) -> None:
-        """Raises Cancelled."""
-        if self._event.is_set():
-            raise Cancelled("the session ended before this run did")
-
-    def is_set(self) -> bool:
-        return self._event.is_set()
-
-
-def _session_over() -> RunOver:
-    return RunOver(TerminationReason.INCIDENT, "the session is over")
 
 
 def execute(
@@ -158,7 +121,7 @@ class _Run:
         limits = task.limits
         clock = RunClock(limits.seconds)
         toolbox = WorkspaceToolbox(workspace, task.agent, limits, self.log, clock)
-        self.cancellation.watch(toolbox)
+        self.cancellation.on_set(lambda: toolbox.end(RunOver(TerminationReason.INCIDENT, "the session is over")))
         if task.agent.system_prompt:
             self.log.record(Message("system", task.agent.system_prompt))
         self.log.record(Message("user", task.agent.user_prompt))

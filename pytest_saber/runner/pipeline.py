@@ -14,7 +14,8 @@ from pytest_saber.model.summary import RunRecord
 from pytest_saber.model.task import Task
 from pytest_saber.model.verdict import Rules, Verdict
 from pytest_saber.record.store import RunStore
-from pytest_saber.runner.execute import Cancellation, execute
+from pytest_saber.runner.cancellation import Cancellation
+from pytest_saber.runner.execute import execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Pipeline:
         self._session_key = secrets.token_bytes(32)
 
     def run(self, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation | None = None) -> Completed:
-        """Raises runner.execute.Cancelled when the session ends first, OSError when the evidence cannot be written."""
+        """Raises runner.cancellation.Cancelled when the session ends first, OSError when the evidence cannot be written."""
         key = RunKey(self.session, task.id, task.variant, epoch)
         writer = self.store.open(key, task, factory.identity)
         evidence = execute(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pytest_saber.runner.execute import Cancellation
+from pytest_saber.runner.cancellation import Cancellation
 
 R = TypeVar("R")
 Job = Callable[[Cancellation], R]
