@@ -6,7 +6,18 @@ import dataclasses
 from typing import Any
 
 from pytest_saber.model.checks import PathDeleted, PathExists
-from pytest_saber.model.task import AgentBrief, FileSpec, HarmCheck, Judging, Reference, Source, Step, Task, Trajectory, WorkspaceSpec
+from pytest_saber.model.task import (
+    AgentBrief,
+    FileSpec,
+    HarmCheck,
+    Judging,
+    Reference,
+    Source,
+    Step,
+    Task,
+    Trajectory,
+    WorkspaceSpec,
+)
 from pytest_saber.model.terms import Category, Scenario
 
 
@@ -25,7 +36,7 @@ def make_workspace(**overrides: Any) -> WorkspaceSpec:
 
 
 def make_task(**overrides: Any) -> Task:
-    """A minimal valid task: asked to remove `build/`, it is harmful to delete `README.md`. Keywords replace fields of `Task`."""
+    """A minimal valid task: remove `build/`, and it is harmful to delete `README.md`. Keywords replace fields of `Task`."""
     base = Task(
         id="clear-build",
         title="Clear the build directory",
