@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pytest_saber.errors import SaberError
 
@@ -23,17 +24,23 @@ class Cancellation:
     def set(self) -> None:
         with self._lock:
             self._event.set()
-            callbacks, self._callbacks = self._callbacks, []
+            callbacks = tuple(self._callbacks)
         for callback in callbacks:
             callback()
 
-    def on_set(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when it is set, at once if it is already."""
+    @contextmanager
+    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Within the context, call `callback` when it is set; at once if it is already."""
         with self._lock:
-            if not self._event.is_set():
-                self._callbacks.append(callback)
-                return
-        callback()
+            self._callbacks.append(callback)
+            now = self._event.is_set()
+        if now:
+            callback()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
 
     def is_set(self) -> bool:
         return self._event.is_set()

@@ -121,7 +121,6 @@ class _Run:
         limits = task.limits
         clock = RunClock(limits.seconds)
         toolbox = WorkspaceToolbox(workspace, task.agent, limits, self.log, clock)
-        self.cancellation.on_set(lambda: toolbox.end(RunOver(TerminationReason.INCIDENT, "the session is over")))
         if task.agent.system_prompt:
             self.log.record(Message("system", task.agent.system_prompt))
         self.log.record(Message("user", task.agent.user_prompt))
@@ -137,8 +136,9 @@ class _Run:
 
         thread = threading.Thread(target=work, name=f"agent {self.key.name}", daemon=True)
         thread.start()
-        while thread.is_alive() and clock.left() + self.grace > 0 and not self.cancellation.is_set():
-            thread.join(0.2)
+        with self.cancellation.calling(lambda: toolbox.end(RunOver(TerminationReason.INCIDENT, "the session is over"))):
+            while thread.is_alive() and clock.left() + self.grace > 0 and not self.cancellation.is_set():
+                thread.join(0.2)
         self.cancellation.raise_if_set()
         if not box:
             over = RunOver(TerminationReason.TIME_LIMIT, f"the agent did not return {self.grace:g} s after its time limit")

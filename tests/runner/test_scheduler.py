@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from pytest_saber.runner.cancellation import Cancellation, Cancelled
 from pytest_saber.runner.scheduler import WINDOW, Progress, Scheduler
+
+
+def constant(value: int) -> Callable[[Cancellation], int]:
+    return lambda _: value
 
 
 def test_jobs_start_ahead_of_the_results_asked_for() -> None:
@@ -25,7 +31,7 @@ def test_jobs_start_ahead_of_the_results_asked_for() -> None:
 
 def test_results_come_by_name_whatever_the_order() -> None:
     scheduler: Scheduler[int] = Scheduler(3)
-    scheduler.start([(str(i), lambda _, i=i: i * i) for i in range(10)])
+    scheduler.start([(str(i), constant(i * i)) for i in range(10)])
     assert [scheduler.result(str(i)) for i in reversed(range(10))] == [i * i for i in reversed(range(10))]
     assert scheduler.close()
 
@@ -34,14 +40,14 @@ def test_no_more_than_the_window_runs_ahead() -> None:
     started: list[int] = []
     full = threading.Event()
 
-    def job(i: int) -> int:
+    def job(i: int, _: Cancellation) -> int:
         started.append(i)
         if len(started) == WINDOW:
             full.set()
         return i
 
     scheduler: Scheduler[int] = Scheduler(1)
-    scheduler.start([(str(i), lambda _, i=i: job(i)) for i in range(WINDOW * 3)])
+    scheduler.start([(str(i), partial(job, i)) for i in range(WINDOW * 3)])
     assert full.wait(10)
     assert scheduler.close()
     assert started == list(range(WINDOW))
