@@ -270,7 +270,7 @@ def _build(client: docker.DockerClient, recipe: Recipe, progress: Progress) -> N
             text = str(event.get("stream", "")).strip()
             output.extend(text.splitlines())
             if text.startswith("Step "):
-                progress(text.splitlines()[0].rstrip(" \\"))
+                progress(text.splitlines()[0][:100])
             if error := event.get("error"):
                 tail = "\n".join(output)
                 raise InfrastructureFault(FaultSource.ENGINE, f"cannot build the workspace image: {error}\n{tail}")
