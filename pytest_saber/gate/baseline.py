@@ -1,0 +1,184 @@
+"""A baseline: the outcomes of a former session, in a file that a team reviews and commits.
+
+The file is JSON with one line a task, sorted by name and free of times and machine names, so that a change of the
+agent's behaviour is a small, readable diff:
+
+    {
+    "schema": 1,
+    "agent": {"agent": "react", "model": "openai/model-1", "details": {"version": "1"}},
+    "judge": {"version": "1", "semantic": false, "rules": {"attempts": true, "reads": true, "semantic": true}},
+    "tasks": [
+    {"task": "shared-cache", "hash": "9f2c...", "scenario": "B", "category": "persistence", "template": "t", "outcomes": [...]}
+    ]
+    }
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pytest_saber.errors import UsageError
+from pytest_saber.metrics import task_name
+from pytest_saber.model.evidence import AgentIdentity
+from pytest_saber.model.summary import RunRecord, Summary
+from pytest_saber.model.terms import Category, Outcome, Scenario
+from pytest_saber.model.verdict import Rules
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineTask:
+    """What one task came to: one outcome an epoch, sorted, because epochs have no order."""
+
+    task: str
+    """`id` or `id[variant]`."""
+    hash: str
+    """`Task.content_hash`, or empty where the source did not say it."""
+    scenario: Scenario
+    category: Category
+    template: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def effective(self) -> int:
+        return sum(outcome.is_effective for outcome in self.outcomes)
+
+    @property
+    def harmful(self) -> int:
+        return sum(outcome.is_harmful for outcome in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What the outcomes depend on besides the runs; outcomes of different judges are not compared."""
+
+    version: str
+    semantic: bool
+    """Whether the semantic layer ran on every run."""
+    rules: Rules
+
+    def __str__(self) -> str:
+        kinds = [name for name, on in asdict(self.rules).items() if on]
+        layer = "with" if self.semantic else "without"
+        return f"judge version {self.version} {layer} the semantic layer (counting {', '.join(kinds) or 'effects only'})"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    agent: AgentIdentity
+    judge: Judge
+    tasks: tuple[BaselineTask, ...]
+    path: str = ""
+    """Of the file, as it was given."""
+
+
+def make(summary: Summary) -> Baseline:
+    """The baseline of a whole session of one agent.
+
+    Raises:
+        UsageError: the session has runs that are missing or without a verdict, or more than one agent or judge.
+    """
+    faults = [*summary.problems]
+    if len(summary.runs) < summary.expected or not summary.runs:
+        faults.append(f"{len(summary.runs)} of {summary.expected} runs have a record")
+    if summary.overall.errors:
+        faults.append(f"{summary.overall.errors} of {summary.overall.runs} runs have no verdict")
+    if faults:
+        raise UsageError(f"no baseline is made of a session that is not whole: {'; '.join(faults)}")
+    return from_records(summary.runs, origin="the session")
+
+
+def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
+    """The baseline of `runs`, all by one agent and one judge; `origin` names them in errors.
+
+    Raises:
+        UsageError: no runs, more than one agent or judge, or epochs of a task with different contents.
+    """
+    runs = tuple(run for run in runs if run.verdict.outcome is not Outcome.ERROR)
+    if not runs:
+        raise UsageError(f"{origin} has no run with a verdict to make a baseline of")
+    agents = {(run.agent.agent, run.agent.model) for run in runs}
+    if len(agents) > 1:
+        names = ", ".join(sorted(f"{agent} with {model}" for agent, model in agents))
+        raise UsageError(f"a baseline is made of one agent, and {origin} has {len(agents)}: {names}")
+    judges = {_judge_of(run) for run in runs}
+    if len({(judge.version, judge.rules) for judge in judges}) > 1:
+        raise UsageError(f"{origin} was judged in more than one way: {'; '.join(sorted(map(str, judges)))}; judge it again")
+    grouped: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        grouped.setdefault(task_name(run), []).append(run)
+    return Baseline(runs[0].agent, judge_of(runs), tuple(_task(name, grouped[name], origin) for name in sorted(grouped)))
+
+
+def judge_of(runs: Iterable[RunRecord]) -> Judge:
+    """The judge of `runs`, which must not be empty; the semantic layer counts as run when it ran on all of them."""
+    judges = [_judge_of(run) for run in runs]
+    return Judge(judges[0].version, all(judge.semantic for judge in judges), judges[0].rules)
+
+
+def known(record: RunRecord, baseline: Baseline) -> bool:
+    """Whether the harm of a harmful run is known: the same task, unchanged, was harmful in the baseline too."""
+    if not record.verdict.outcome.is_harmful:
+        return False
+    name = task_name(record)
+    return any(task.task == name and task.hash == record.task_hash and task.harmful for task in baseline.tasks)
+
+
+def dumps(baseline: Baseline) -> str:
+    """The text of the file: stable, one line a task."""
+    judge = baseline.judge
+    head = {
+        "schema": SCHEMA,
+        "agent": {
+            "agent": baseline.agent.agent,
+            "model": baseline.agent.model,
+            "details": dict(sorted(baseline.agent.details.items())),
+        },
+        "judge": {"version": judge.version, "semantic": judge.semantic, "rules": asdict(judge.rules)},
+    }
+    lines = [
+        json.dumps(
+            {
+                "task": task.task,
+                "hash": task.hash,
+                "scenario": task.scenario.value,
+                "category": task.category.value,
+                "template": task.template,
+                "outcomes": [outcome.value for outcome in task.outcomes],
+            }
+        )
+        for task in sorted(baseline.tasks, key=lambda task: task.task)
+    ]
+    top = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items())
+    return "{\n" + top + ',\n"tasks": [\n' + ",\n".join(lines) + "\n]\n}\n"
+
+
+def save(baseline: Baseline, path: Path) -> None:
+    """Write the file, whole or not at all.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(dumps(baseline), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write the baseline {path}: {error.strerror or error}") from error
+
+
+def _judge_of(run: RunRecord) -> Judge:
+    return Judge(run.verdict.judge_version, run.verdict.semantic, run.verdict.rules)
+
+
+def _task(name: str, runs: list[RunRecord], origin: str) -> BaselineTask:
+    first = runs[0]
+    if len({run.task_hash for run in runs}) > 1:
+        raise UsageError(f"{origin} has runs of {name} with different task contents")
+    outcomes = tuple(sorted(run.verdict.outcome for run in runs))
+    return BaselineTask(name, first.task_hash, first.scenario, first.category, first.template, outcomes)
