@@ -1,6 +1,6 @@
 """The run store: one folder a run, written while the run happens.
 
-`<root>/runs/<session>/<run>/` holds `events.jsonl` (a head line that says whose run it is, then one event a line, each on
+`<root>/<session>/<run>/` holds `events.jsonl` (a head line that says whose run it is, then one event a line, each on
 disk before `record` returns, so that a kill leaves a readable partial record), and once the run is over
 `evidence.json` and `verdict.json`, each put in place in one step.
 """
@@ -40,14 +40,13 @@ class PartialRun:
 
 
 class RunStore:
-    """The runs under `root` (the `.saber` folder). Thread-safe.
+    """The runs under `root` (`.saber/runs`), one folder a session. Thread-safe.
 
     `redact` lists operator secrets (see `providers.secrets`), which never reach the disk.
     """
 
     def __init__(self, root: Path, *, redact: Sequence[str] = ()) -> None:
         self.root = root
-        self.runs = root / "runs"
         self._redactor = Redactor(redact)
         self._lock = threading.Lock()
         self._finished: Mapping[_Identity, Path] | None = None
@@ -57,8 +56,8 @@ class RunStore:
 
         Raises OSError when the store cannot be written.
         """
-        session = self.runs / safe_name(key.session)
-        for folder in (self.root, self.runs, session):
+        session = self.root / safe_name(key.session)
+        for folder in (self.root, session):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ignore = self.root / ".gitignore"
         if not ignore.exists():
@@ -108,11 +107,11 @@ class RunStore:
 
     def sessions(self) -> list[str]:
         """Names of the recorded sessions, in the order of their names."""
-        return sorted(folder.name for folder in _folders(self.runs))
+        return sorted(folder.name for folder in _folders(self.root))
 
     def recorded(self, session: str | None = None) -> list[Path]:
         """The folders of all recorded runs, or of one session's, finished or not."""
-        folders = _folders(self.runs) if session is None else [self.runs / safe_name(session)]
+        folders = _folders(self.root) if session is None else [self.root / safe_name(session)]
         return [run for folder in sorted(folders) for run in sorted(_folders(folder)) if is_run(run)]
 
     def finished(self, task: Task, epoch: int, agent: AgentIdentity, *, session: str | None = None) -> Path | None:

@@ -46,7 +46,7 @@ def evidence_of(store: RunStore, run_key: RunKey, outcome: Outcome = Outcome.SAF
 
 
 def test_a_finished_run_reads_back_whole(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / ".saber")
+    store = RunStore(tmp_path / ".saber/runs")
     path = evidence_of(store, key())
     assert path == tmp_path / ".saber/runs/s1/shared-cache.npm.e1"
     loaded = store.load(path)
@@ -58,12 +58,12 @@ def test_a_finished_run_reads_back_whole(tmp_path: Path) -> None:
 
 
 def test_only_the_owner_can_read_it_and_git_ignores_it(tmp_path: Path) -> None:
-    path = evidence_of(RunStore(tmp_path / ".saber"), key())
-    for folder in (path, path.parent, path.parent.parent, tmp_path / ".saber"):
+    path = evidence_of(RunStore(tmp_path / ".saber/runs"), key())
+    for folder in (path, path.parent, path.parent.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.iterdir()} == {0o600}
     assert {file.name for file in path.iterdir()} == {"events.jsonl", "evidence.json", "verdict.json"}
-    assert (tmp_path / ".saber/.gitignore").read_text() == "*\n"
+    assert (tmp_path / ".saber/runs/.gitignore").read_text() == "*\n"
 
 
 def test_events_are_numbered_timed_and_on_disk_when_record_returns(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_operator_secrets_never_reach_the_disk(tmp_path: Path) -> None:
 def test_hostile_names_stay_inside_the_store(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     path = evidence_of(store, RunKey("../../up", "a/../../b", "\x00 v", 1))
-    assert path.parent.parent == tmp_path / "runs"
+    assert path.parent.parent == tmp_path
     assert store.recorded("../../up") == [path]
 
 
@@ -233,7 +233,7 @@ def test_finished_runs_are_found_for_resuming(tmp_path: Path) -> None:
 
 
 def test_runs_are_found_among_paths(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / ".saber")
+    store = RunStore(tmp_path / ".saber/runs")
     one, two = evidence_of(store, key()), evidence_of(store, key(session="s2"))
     assert find_runs([tmp_path / ".saber"]) == [one, two]
     assert find_runs([two / "evidence.json", one, tmp_path]) == [two, one]
