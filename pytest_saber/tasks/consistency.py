@@ -1,0 +1,233 @@
+"""What must agree between the parts of a task: names that are used must be declared, paths must not collide, globs must match.
+
+Each rule needs some sections of the document; it runs when those are valid, whatever is wrong with the others, so that an
+author sees all problems of a file at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from pytest_saber.errors import Problem
+from pytest_saber.model.canary import PLACEHOLDER
+from pytest_saber.tasks import git_consistency
+from pytest_saber.tasks.document import Loc, Node
+from pytest_saber.tasks.fields import check_path, clip, suggest
+from pytest_saber.tasks.files import Files, Finding, merge_files
+from pytest_saber.tasks.schema import AgentForm, JudgingForm, LimitsForm, ReferenceForm, ToolForm
+from pytest_saber.tasks.schema_checks import SINKS
+from pytest_saber.tasks.schema_workspace import WorkspaceForm
+from pytest_saber.tasks.vocabulary import BUILTIN_TOOLS, PROPERTIES
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The parts of one item that are valid by themselves; None for those that are not."""
+
+    agent: AgentForm | None = None
+    workspace: WorkspaceForm | None = None
+    limits: LimitsForm | None = None
+    judging: JudgingForm | None = None
+    reference: ReferenceForm | None = None
+
+
+def inconsistencies(tree: Node, sections: Sections, shown: str) -> Iterator[Problem]:
+    """Every disagreement between the parts of one item."""
+    for rule in _RULES:
+        for loc, message in rule(tree, sections):
+            yield Problem(shown, tree.line_of(*loc) or 1, message)
+
+
+def _placeholders(tree: Node, _: Sections) -> Iterator[Finding]:
+    """Secrets are declared, and stand only where they can be put in place."""
+    workspace = tree.entries().get("workspace")
+    declared = workspace.node.entries().get("secrets") if workspace else None
+    names = list(declared.node.entries()) if declared else []
+    for loc, text, is_key in _texts(tree):
+        for found in PLACEHOLDER.finditer(text):
+            if is_key:
+                yield loc, f"{found[0]} stands in a key; secrets go into texts only"
+            elif loc[0] not in ("agent", "workspace", "reference"):
+                hint = "name the secret with `secret_seen`" if loc[0] == "judging" else "secrets belong to the workspace"
+                yield loc, f"{found[0]} cannot stand in `{loc[0]}`; {hint}"
+            elif found[1] not in names:
+                hint = suggest(found[1], names) or "; declare it under `workspace.secrets`"
+                yield loc, f"unknown secret {clip(found[1])} in {found[0]}{hint}"
+
+
+def _texts(node: Node, loc: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
+    if isinstance(node.value, str):
+        yield loc, node.value, False
+    elif isinstance(node.value, tuple):
+        for index, item in enumerate(node.value):
+            yield from _texts(item, (*loc, index))
+    else:
+        for key, entry in node.entries().items():
+            yield (*loc, key), key, True
+            yield from _texts(entry.node, (*loc, key))
+
+
+def _secrets(tree: Node, sections: Sections) -> Iterator[Finding]:
+    """Secrets that the judging half names are declared; places are sinks or path globs."""
+    workspace, judging = sections.workspace, sections.judging
+    if workspace is None or judging is None:
+        return
+    for loc, name, body in _checks(tree):
+        secret = body.entries()["secret"].node.value if "secret" in body.entries() else body.value
+        if name == "secret_seen" and isinstance(secret, str) and secret not in workspace.secrets:
+            yield (
+                loc,
+                f"unknown secret {clip(secret)}{suggest(secret, workspace.secrets) or '; declare it under `workspace.secrets`'}",
+            )
+    for secret, places in judging.scope.secrets.items():
+        loc = ("judging", "scope", "secrets", secret)
+        if secret not in workspace.secrets:
+            yield (
+                loc,
+                f"unknown secret {clip(secret)}{suggest(secret, workspace.secrets) or '; declare it under `workspace.secrets`'}",
+            )
+        for index, place in enumerate(places):
+            if place not in SINKS and not any(char in place for char in "/.*~"):
+                yield (*loc, index), f"unknown place {clip(place)}{suggest(place, SINKS) or '; write a sink or a path glob'}"
+            elif place not in SINKS:
+                yield from (((*loc, index), text) for text in _fault(check_path, place))
+
+
+def _checks(tree: Node) -> Iterator[tuple[tuple[str | int, ...], str, Node]]:
+    """Every check of the judging half, those inside `all`, `any` and `not` too: location, name and body."""
+
+    def walk(node: Node, loc: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, Node]]:
+        for name, entry in node.entries().items():
+            inner = (*loc, name)
+            if name in ("all", "any") and isinstance(entry.node.value, tuple):
+                for index, item in enumerate(entry.node.value):
+                    yield from walk(item, (*inner, index))
+            elif name == "not":
+                yield from walk(entry.node, inner)
+            else:
+                yield inner, name, entry.node
+
+    yield from walk(tree.find(("judging", "expected_safe"))[0], ("judging", "expected_safe"))
+    harmful = tree.find(("judging", "harmful"))[0].value
+    for index, harm in enumerate(harmful if isinstance(harmful, tuple) else ()):
+        if "when" in harm.entries():
+            loc = ("judging", "harmful", index, "when")
+            yield from walk(harm.entries()["when"].node, loc)
+
+
+def _fault(check: Callable[[str], str], value: str) -> Iterator[str]:
+    """The text of the error that `check` raises, if it does."""
+    try:
+        check(value)
+    except Exception as error:  # noqa: BLE001
+        yield str(error)
+
+
+def _tools(tree: Node, sections: Sections) -> Iterator[Finding]:
+    """Tool names are unique; the judging half names tools that the agent has."""
+    if sections.agent is None:
+        return
+    known: set[str] = set()
+    for index, tool in enumerate(sections.agent.tools):
+        name = tool.name if isinstance(tool, ToolForm) else tool
+        if name in known or (isinstance(tool, ToolForm) and name in BUILTIN_TOOLS):
+            owner = "a built-in tool" if name in BUILTIN_TOOLS and isinstance(tool, ToolForm) else "another tool of the list"
+            yield ("agent", "tools", index), f"tool {name!r} has the name of {owner}"
+        known.add(name)
+    for loc, check, body in _checks(tree):
+        tool = body.entries()["tool"].node.value if "tool" in body.entries() else body.value
+        if check == "tool_called" and isinstance(tool, str) and tool not in known:
+            yield loc, f"the task gives no tool {tool!r}{suggest(tool, known)}"
+
+
+def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
+    """Scripted calls use the task's tools with their arguments, and fit into the limits."""
+    agent, reference = sections.agent, sections.reference
+    if agent is None or reference is None:
+        return
+    arguments = {
+        name: (set(BUILTIN_TOOLS[name]) - {""}, set(BUILTIN_TOOLS[name]) - {""})
+        for name in BUILTIN_TOOLS
+        if name in agent.tools
+    }
+    for tool in agent.tools:
+        if isinstance(tool, ToolForm):
+            arguments[tool.name] = (set(tool.parameters.get("properties", {})), set(tool.parameters.get("required", [])))
+    for side in ("safe", "harmful"):
+        names: set[str] = set()
+        for index, trajectory in enumerate(getattr(reference, side)):
+            loc = ("reference", side, index)
+            if trajectory.name in names:
+                yield (*loc, "name"), f"trajectory {trajectory.name!r} stands twice under `{side}`"
+            names.add(trajectory.name)
+            if sections.limits and len(trajectory.steps) >= sections.limits.steps:
+                yield loc, f"{len(trajectory.steps)} steps and an answer do not fit into `limits.steps` {sections.limits.steps}"
+            for number, step in enumerate(trajectory.steps):
+                ((tool_name, given),) = step.items()
+                where = (*loc, "steps", number)
+                if tool_name not in arguments:
+                    yield where, f"the task gives no tool {tool_name!r}{suggest(tool_name, arguments) or _give(tool_name)}"
+                    continue
+                yield from ((where, text) for text in _arguments(tool_name, given, *arguments[tool_name]))
+
+
+def _give(tool: str) -> str:
+    return "; add it to `agent.tools`" if tool in BUILTIN_TOOLS else "; define it under `agent.tools`"
+
+
+def _arguments(tool: str, given: object, known: set[str], required: set[str]) -> Iterator[str]:
+    if isinstance(given, str):
+        if len(known) != 1 or tool not in BUILTIN_TOOLS:
+            yield f"`{tool}` takes a mapping of its arguments: {', '.join(sorted(known)) or 'none, write {}'}"
+        return
+    assert isinstance(given, dict)
+    for name in given:
+        if name not in known:
+            yield f"`{tool}` has no argument {name!r}{suggest(name, known)}"
+    for name in sorted(required - set(given)):
+        yield f"`{tool}` needs the argument {name!r}"
+    if tool in BUILTIN_TOOLS:
+        for name, value in given.items():
+            if name in known and not isinstance(value, str):
+                yield f"argument {name!r} of `{tool}` must be text, not {clip(value)}"
+
+
+def _properties(_: Node, sections: Sections) -> Iterator[Finding]:
+    """What a harmful trajectory expects is a property of the task or one that holds for every task."""
+    if sections.judging is None or sections.reference is None:
+        return
+    known = {*PROPERTIES, *(harm.property for harm in sections.judging.harmful)}
+    for index, trajectory in enumerate(sections.reference.harmful):
+        for number, name in enumerate(trajectory.expect):
+            if name not in known:
+                hint = suggest(name, known) or f"; known: {', '.join(sorted(known))}"
+                yield ("reference", "harmful", index, "expect", number), f"unknown property {name!r}{hint}"
+
+
+def _files(_: Node, sections: Sections) -> Iterator[Finding]:
+    if sections.workspace is not None:
+        yield from merge_files(sections.workspace).findings
+        yield from _sizes(merge_files(sections.workspace), sections.limits)
+
+
+def _sizes(files: Files, limits: LimitsForm | None) -> Iterator[Finding]:
+    if limits is None:
+        return
+    total = 0
+    for file in files.entries:
+        size = max(file.spec.size or 0, len(file.spec.content.encode()))
+        total += size
+        if size > limits.file_mb << 20:
+            yield file.loc, f"{file.spec.path!r} has {size} bytes, more than `limits.file_mb` {limits.file_mb} allows"
+    if total > limits.disk_mb << 20:
+        yield ("workspace",), f"the files have {total} bytes together, more than `limits.disk_mb` {limits.disk_mb} allows"
+
+
+def _git(_: Node, sections: Sections) -> Iterator[Finding]:
+    if sections.workspace is not None:
+        yield from git_consistency.findings(sections.workspace, merge_files(sections.workspace))
+
+
+_Rule = Callable[[Node, Sections], Iterable[tuple[Loc, str]]]
+_RULES: tuple[_Rule, ...] = (_placeholders, _secrets, _tools, _steps, _properties, _files, _git)

@@ -1,0 +1,73 @@
+"""Finding task files. Imports neither YAML nor pydantic: every pytest run that loads the plugin passes through here."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pytest_saber.errors import UsageError
+
+SUFFIXES = (".yaml", ".yml")
+HEAD_BYTES = 4096
+MAX_FILES = 20_000
+MAX_DEPTH = 32
+
+_VERSION_KEY = re.compile(rb"^(\xef\xbb\xbf)?saber[ \t]*:", re.MULTILINE)
+
+
+def is_task_file(path: Path) -> bool:
+    """Whether the first 4 KiB of a regular file have a line that starts with `saber:`. False for what cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (OSError, ValueError):
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode) and _VERSION_KEY.search(os.read(descriptor, HEAD_BYTES)) is not None
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def discover(paths: Sequence[Path]) -> list[Path]:
+    """Task files, in a stable order, each once.
+
+    A file is taken as it is, so that loading it says what is wrong with it. A directory is walked without following
+    links to directories, and gives its `*.yaml` and `*.yml` that are task files and, by their real path, lie inside it;
+    hidden entries are passed over.
+
+    Raises UsageError for a path that does not exist and for a directory of more than `MAX_FILES` entries.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        if path.is_dir():
+            for file in _walk(path):
+                found.setdefault(os.path.realpath(file), file)
+        elif os.path.lexists(path):
+            found.setdefault(os.path.realpath(path), path)
+        else:
+            raise UsageError(f"{path}: no such file or directory")
+    return list(found.values())
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    inside = os.path.realpath(root) + os.sep
+    seen = 0
+    for folder, folders, files in os.walk(root, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if len(Path(folder).relative_to(root).parts) >= MAX_DEPTH:
+            folders.clear()
+        seen += len(folders) + len(files)
+        if seen > MAX_FILES:
+            raise UsageError(f"{root}: more than {MAX_FILES} files and folders; name the folder that holds the tasks")
+        for name in sorted(files):
+            path = Path(folder, name)
+            if name.startswith(".") or not name.endswith(SUFFIXES):
+                continue
+            if path.is_symlink() and not os.path.realpath(path).startswith(inside):
+                continue
+            if is_task_file(path):
+                yield path

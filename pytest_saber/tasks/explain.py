@@ -1,0 +1,131 @@
+"""Validation errors in the words of an author: the line, the offending value, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from pytest_saber.errors import Problem
+from pytest_saber.tasks.document import Node
+from pytest_saber.tasks.fields import clip, suggest
+from pytest_saber.tasks.schema import VERSION, TaskForm
+
+_HINTS: Mapping[str, Callable[[Node], str]] = {
+    "bool_type": lambda node: (
+        "true or false" + (f"; write {_BOOLEANS[node.raw.lower()]}" if node.raw.lower() in _BOOLEANS else "")
+    ),
+    "int_type": lambda _: "a whole number",
+    "int_from_float": lambda _: "a whole number",
+    "float_type": lambda _: "a number",
+    "list_type": lambda node: "a list" + (f"; write [{clip(node.value)}]" if isinstance(node.value, str) else ""),
+    "dict_type": lambda _: "a mapping",
+    "model_type": lambda _: "a mapping",
+    "model_attributes_type": lambda _: "a mapping",
+}
+_BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+
+
+def explain(error: ValidationError, tree: Node, shown: str) -> Iterator[Problem]:
+    """One problem for each fault that pydantic found."""
+    for detail in error.errors(include_url=False, include_context=True):
+        loc = detail["loc"]
+        node, line = tree.find(loc)
+        yield Problem(shown, line or 1, _text(detail, _place(tree, loc), node, tree))
+
+
+def _text(detail: ErrorDetails, place: tuple[str | int, ...], node: Node, tree: Node) -> str:
+    kind, loc = detail["type"], detail["loc"]
+    context: dict[str, Any] = detail.get("ctx", {})
+    name = dotted(place)
+    if kind == "extra_forbidden":
+        parent, key = place[:-1], str(place[-1])
+        noun, known = _mapping(parent)
+        present = tree.find(parent)[0].entries()
+        hint = suggest(key, [word for word in known if word not in present]) or (
+            f"; known: {', '.join(known)}" if known else ""
+        )
+        inside = f" in `{dotted(parent)}`" if parent and noun == "key" else ""
+        return f"unknown {noun} {key!r}{hint if len(hint) < 400 else ''}{inside}"
+    if kind == "missing":
+        inside = f" in `{dotted(place)}`" if place else ""
+        return f"missing key {str(loc[-1])!r}{inside}" + ("; a task starts with `saber: 1`" if loc == ("saber",) else "")
+    if kind == "saber":
+        return f"{name}: {context['text']}" if place else str(context["text"])
+    if place == ("saber",):
+        return f"saber: unsupported version {clip(detail['input'])}; this release reads version {VERSION}"
+    given = "null" if node.value is None else node.raw if node.raw and node.value != node.raw else clip(node.plain())
+    if kind == "string_type":
+        quoted = f'; quote it: "{node.raw}"' if node.raw and not isinstance(node.value, str) else ""
+        return f"{name}: {given} is not text{quoted}"
+    if kind in _HINTS:
+        return f"{name}: {given} is not {_HINTS[kind](node)}"
+    if kind in ("literal_error", "enum"):
+        words = [word.strip(" '") for word in str(context["expected"]).replace(" or ", ",").split(",")]
+        return f"{name}: unknown value {given}{suggest(str(node.value), words) or '; known: ' + ', '.join(words)}"
+    if kind in ("too_short", "string_too_short"):
+        return f"{name}: must not be empty"
+    if kind == "string_pattern_mismatch":
+        return f"{name}: {clip(str(place[-1]) if place else given)} does not match {context['pattern']}"
+    return f"{name}: {given}: {_lower(detail['msg'])}"
+
+
+def dotted(place: tuple[str | int, ...]) -> str:
+    """`judging.harmful[0].when`."""
+    out = ""
+    for part in place:
+        out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else str(part)
+    return out or "the task"
+
+
+def _place(tree: Node, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The parts of a pydantic location that exist in the tree: it also names union members and short forms."""
+    node, place = tree, []
+    for part in loc:
+        if isinstance(part, str) and part in node.entries():
+            node = node.entries()[part].node
+        elif isinstance(part, int) and isinstance(node.value, tuple) and part < len(node.value):
+            node = node.value[part]
+        else:
+            continue
+        place.append(part)
+    return tuple(place)
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+@lru_cache(maxsize=1)
+def _json_schema() -> dict[str, Any]:
+    return TaskForm.model_json_schema()
+
+
+def _mapping(place: tuple[str | int, ...]) -> tuple[str, list[str]]:
+    """What a key at `place` is called, and which keys are known there, by the JSON Schema."""
+    root = _json_schema()
+    options = _resolve(root, root)
+    for part in place:
+        options = [deeper for option in options for deeper in _descend(root, option, part)]
+    known = [name for option in options for name in option.get("properties", {})]
+    noun = "check" if any(option.get("title") == "check" for option in options) else "key"
+    return noun, known
+
+
+def _descend(root: dict[str, Any], schema: dict[str, Any], part: str | int) -> list[dict[str, Any]]:
+    if isinstance(part, int):
+        found = schema.get("items")
+    else:
+        found = schema.get("properties", {}).get(part, schema.get("additionalProperties"))
+    return _resolve(root, found) if isinstance(found, dict) else []
+
+
+def _resolve(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schema itself, or the members that `$ref` and `anyOf` lead to."""
+    if "$ref" in schema:
+        return _resolve(root, root["$defs"][schema["$ref"].rpartition("/")[2]])
+    members = schema.get("anyOf") or schema.get("oneOf")
+    return [deeper for member in members for deeper in _resolve(root, member)] if members else [schema]

@@ -1,0 +1,210 @@
+"""Types of the single values in a task file: what a path, a glob, a mode, a date, a regular expression must look like."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import difflib
+import posixpath
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+MAX_REGEX = 500
+MAX_PATH = 1024
+FORBIDDEN_ROOTS = ("/proc", "/sys", "/dev")
+
+
+class Form(BaseModel):
+    """Base of all parts of the format: strict types, no unknown keys."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+def refuse(text: str) -> PydanticCustomError:
+    """An error whose text is shown to the author as it is."""
+    return PydanticCustomError("saber", "{text}", {"text": text})
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)`, or nothing when no known word is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def one_of(what: str, known: Iterable[str]) -> Callable[[str], str]:
+    """A validator that accepts the known words and suggests the nearest for any other."""
+    words = tuple(known)
+
+    def check(value: str) -> str:
+        if value not in words:
+            raise refuse(f"unknown {what} {value!r}{suggest(value, words) or '; known: ' + ', '.join(words)}")
+        return value
+
+    return check
+
+
+def matching(pattern: str, what: str) -> Callable[[str], str]:
+    """A validator for text that must match `pattern` in full."""
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise refuse(f"{clip(value)} is not {what}")
+        return value
+
+    return check
+
+
+def clip(value: object, limit: int = 80) -> str:
+    """The value as it is shown in an error."""
+    shown = repr(value)
+    return shown if len(shown) <= limit else shown[: limit - 3] + "..."
+
+
+def check_path(path: str) -> str:
+    """A path in the workspace: relative to the work directory, `~/...`, or absolute; never out of its place by `..`."""
+    if not path:
+        raise refuse("a path must not be empty")
+    if len(path) > MAX_PATH:
+        raise refuse(f"a path may have {MAX_PATH} characters, {clip(path, 40)} has {len(path)}")
+    if ".." in path.split("/"):
+        raise refuse(f"{clip(path)} has a '..' component; write the path without it, absolute paths are allowed")
+    if path.startswith("~") and path != "~" and not path.startswith("~/"):
+        raise refuse(f"{clip(path)}: only '~/' is understood, write the home directory of another user out")
+    normal = posixpath.normpath(path)
+    if path.startswith("//") or path not in (normal, "./" + normal, normal + "/"):
+        raise refuse(f"{clip(path)} is not normalised; write {clip(normal.replace('//', '/'))}")
+    root = "/" + path.split("/")[1] if path.startswith("/") else ""
+    if root in FORBIDDEN_ROOTS:
+        raise refuse(f"{clip(path)} lies in {root}, which belongs to the kernel")
+    return path
+
+
+def _file_path(path: str) -> str:
+    check_path(path)
+    if any(char in path for char in "\n\r"):
+        raise refuse(f"{clip(path)} has a line break")
+    if path in (".", "/", "~") or path.endswith("/"):
+        raise refuse(f"{clip(path)} names no entry; write the path of a file or directory without a slash at its end")
+    return path
+
+
+def _workdir(path: str) -> str:
+    _file_path(path)
+    if not path.startswith("/"):
+        raise refuse(f"{clip(path)} must be absolute, such as '/home/agent/project'")
+    return path
+
+
+def check_inner_path(path: str) -> str:
+    """A path inside a repository: relative, and not in `.git`."""
+    check_path(path)
+    if path.startswith(("/", "~")):
+        raise refuse(f"{clip(path)} must be relative to the repository")
+    if path.split("/")[0] == ".git":
+        raise refuse(f"{clip(path)} lies in '.git', which commits cannot hold")
+    return path
+
+
+def check_regex(pattern: str) -> str:
+    """A regular expression that compiles without a warning and is short enough to be read."""
+    if len(pattern) > MAX_REGEX:
+        raise refuse(f"a regular expression may have {MAX_REGEX} characters, this has {len(pattern)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError, Warning) as error:
+        raise refuse(f"{clip(pattern)} is not a regular expression: {error}") from error
+    return pattern
+
+
+def _octal(mode: str) -> str:
+    if not re.fullmatch(r"0?[0-7]{3,4}", mode):
+        raise refuse(f'{clip(mode)} is not a mode; write octal digits in quotes, such as "0644"')
+    return mode
+
+
+def _timestamp(value: str) -> str:
+    try:
+        when = datetime.fromisoformat(value)
+    except ValueError:
+        when = None
+    if when is None or when.tzinfo is None or not 1980 <= when.year <= 2100:
+        raise refuse(f'{clip(value)} is not a time; write ISO 8601 with a zone, such as "2026-03-02T10:00:00Z"')
+    return value
+
+
+def _pair(what: str, example: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        left, colon, right = value.rpartition(":")
+        if not (left and colon and right):
+            raise refuse(f"{clip(value)} is not {what}; write {example}")
+        check_path(left)
+        return value
+
+    return check
+
+
+def _ref_glob(ref: str) -> str:
+    if ref != "HEAD" and not ref.startswith("refs/") and "*" not in ref:
+        raise refuse(f"{clip(ref)} matches no full name of a ref; write 'refs/heads/{ref}' or 'refs/tags/{ref}'")
+    return ref
+
+
+def check_base64(content: str) -> None:
+    """Raise unless `content` is base64; line breaks are allowed."""
+    try:
+        base64.b64decode("".join(content.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise refuse(f"the content is not base64: {error}") from error
+
+
+_SLUG = matching(r"[a-z0-9]+(-[a-z0-9]+)*", "a name of lower-case letters, digits and single hyphens, such as 'shared-cache'")
+_SNAKE = matching(r"[a-z][a-z0-9_]*", "a name of lower-case letters, digits and underscores, such as 'deploy_token'")
+
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
+Slug: TypeAlias = Annotated[str, StringConstraints(max_length=80), AfterValidator(_SLUG)]
+Snake: TypeAlias = Annotated[str, StringConstraints(max_length=64), AfterValidator(_SNAKE)]
+FilePath: TypeAlias = Annotated[str, AfterValidator(_file_path)]
+RepoPath: TypeAlias = Annotated[str, AfterValidator(check_path)]
+InnerPath: TypeAlias = Annotated[str, AfterValidator(check_inner_path)]
+PathGlob: TypeAlias = Annotated[str, AfterValidator(check_path)]
+WorkDir: TypeAlias = Annotated[str, AfterValidator(_workdir)]
+Regex: TypeAlias = Annotated[str, AfterValidator(check_regex)]
+Octal: TypeAlias = Annotated[str, AfterValidator(_octal)]
+Timestamp: TypeAlias = Annotated[str, AfterValidator(_timestamp)]
+Person: TypeAlias = Annotated[
+    str, AfterValidator(matching(r"[^<>\s][^<>\n]* <[^<>\s]+>", "an author; write 'Ana Ruiz <ana@acme.example>'"))
+]
+Owner: TypeAlias = Annotated[
+    str,
+    AfterValidator(
+        matching(r"([a-z_][a-z0-9_-]*|[0-9]{1,9})(:([a-z_][a-z0-9_-]*|[0-9]{1,9}))?", "an owner; write 'user' or 'user:group'")
+    ),
+]
+User: TypeAlias = Annotated[str, AfterValidator(matching(r"[a-z_][a-z0-9_-]{0,31}", "a user name"))]
+EnvName: TypeAlias = Annotated[str, AfterValidator(matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable"))]
+HostName: TypeAlias = Annotated[str, AfterValidator(matching(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "a host name"))]
+RefName: TypeAlias = Annotated[
+    str,
+    AfterValidator(
+        matching(
+            r"(?!.*(\.\.|//|@\{|\.lock$|\.lock/))[A-Za-z0-9_][A-Za-z0-9_./+@-]*(?<![./])",
+            "the name of a branch or tag, such as 'main'",
+        )
+    ),
+]
+RefGlob: TypeAlias = Annotated[str, AfterValidator(_ref_glob)]
+RepoRef: TypeAlias = Annotated[str, AfterValidator(_pair("a repository and a ref", "'/srv/git/web.git:refs/heads/main'"))]
+PathTable: TypeAlias = Annotated[str, AfterValidator(_pair("a database file and a table", "'data/app.db:users'"))]
+Url: TypeAlias = Annotated[
+    str, StringConstraints(max_length=500), AfterValidator(matching(r"https?://[^\s<>\"']+", "a URL that starts with https://"))
+]
+Positive: TypeAlias = Annotated[int, Field(gt=0)]
