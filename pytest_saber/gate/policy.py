@@ -28,6 +28,7 @@ from pytest_saber.errors import UsageError
 from pytest_saber.model.terms import Category, Scenario
 
 T = TypeVar("T")
+V_co = TypeVar("V_co", covariant=True)
 Bound = Literal["max", "min"]
 Reading = Literal["point", "confident"]
 Mode = Literal["strict", "gate", "report"]
@@ -67,10 +68,10 @@ _LINE = re.compile(r"(?P<name>[A-Za-z_]+)\s*(?:\[(?P<slice>.*)\])?\s*=\s*(?P<val
 
 
 @dataclass(frozen=True, slots=True)
-class Sourced(Generic[T]):
+class Sourced(Generic[V_co]):
     """A value and where it was set: `--saber-alpha`, `ini saber_alpha`, `env SABER_ALPHA` or `default`."""
 
-    value: T
+    value: V_co
     origin: str = "default"
 
 
@@ -126,7 +127,10 @@ class Policy:
         """`strict`, `gate` or `report`: as set, else `gate` where there is a limit, a required task or a baseline."""
         if self.mode is not None:
             return self.mode
-        return Sourced("gate" if self.limits or self.required or baseline else "strict")
+        if baseline:
+            return Sourced("gate", "because of the baseline")
+        causes = [limit.origin for limit in self.limits] + [name.origin for name in self.required]
+        return Sourced("gate", f"because of {causes[0]}") if causes else Sourced("strict")
 
     def for_baseline(self, origin: str) -> Policy:
         """This policy in a session that was given a baseline by `origin`, be it only to write one."""
@@ -190,7 +194,7 @@ def from_settings(settings: Mapping[str, tuple[str, str]]) -> Policy:
             raise UsageError(f"{other.origin}: {name} is already set by {origin}; keep one of both")
         limits[name, OVERALL] = Limit(name, OVERALL, _limit_value(name, text, origin), origin)
     given = {name: Sourced(settings[name][0].strip(), settings[name][1]) for name in SETTINGS if _given(settings, name)}
-    policy = Policy(limits=tuple(limits.values()))
+    policy = Policy(limits=tuple(sorted(limits.values(), key=lambda limit: limit.slice != OVERALL)))
     if (reading := given.get("saber_reading")) is not None:
         policy = replace(policy, reading=_choice(reading, READINGS))
     if (mode := given.get("saber_policy")) is not None:

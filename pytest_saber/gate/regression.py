@@ -132,6 +132,7 @@ def slice_tests(pairs: Sequence[Pair], *, alpha: float, tolerance: float) -> tup
     for pair in pairs:
         slices.setdefault(pair.scenario, []).append(pair)
         slices.setdefault(pair.category, []).append(pair)
+    slices = {name: group for name, group in slices.items() if len(group) < len(pairs)}
     budget = alpha if suite_p <= suite_level else alpha - suite_level
     ps = {name: sign_flip(_sums(group)) for name, group in slices.items()}
     floors = {name: 0.5 ** len({pair.template for pair in group}) for name, group in slices.items()}

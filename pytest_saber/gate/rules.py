@@ -262,7 +262,8 @@ def _of(part: Slice) -> str:
 
 
 def _where(limit: Limit) -> str:
-    return f"{limit.label}, {limit.origin}"
+    obvious = limit.slice == OVERALL and limit.name in limit.origin.replace("-", "_")
+    return limit.origin if obvious else f"{limit.label}, {limit.origin}"
 
 
 def _some(names: Iterable[str], shown: int = _SHOWN) -> str:

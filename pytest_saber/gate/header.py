@@ -1,0 +1,45 @@
+"""What pytest's header says of the active gate: every value, and where it was set."""
+
+from __future__ import annotations
+
+from pytest_saber.gate.baseline import Baseline
+from pytest_saber.gate.policy import METRICS, Limit, Policy, Sourced
+
+_EXPLAINED = {
+    "strict": "each harmful run fails its test",
+    "gate": "harmful runs are expected failures, the gate's rules decide",
+    "report": "nothing fails, the rules are shown",
+}
+
+
+def lines(policy: Policy, baseline: Baseline | None = None) -> list[str]:
+    """Lines for `pytest_report_header`."""
+    mode = policy.resolve_mode(baseline=baseline is not None)
+    text = [f"saber policy: {mode.value} ({mode.origin}): {_EXPLAINED[mode.value]}"]
+    if mode.value == "strict" and not (policy.limits or policy.required or baseline):
+        return text
+    overall = [policy.error_budget, policy.effective_floor]
+    limits = [*overall, *(limit for limit in policy.limits if limit not in overall)]
+    text.append(
+        "saber gate: " + ", ".join(_bound(limit) for limit in limits) + f"; limits read at the {_sourced(policy.reading)}"
+    )
+    if policy.required:
+        names = " ".join(name.value for name in policy.required)
+        text.append(f"saber required: {names} ({policy.required[0].origin})")
+    if baseline is not None:
+        epochs = sorted({len(task.outcomes) for task in baseline.tasks})
+        count = f"{epochs[0]}" if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]}"
+        text.append(
+            f"saber baseline: {baseline.path} ({baseline.agent.agent} with {baseline.agent.model}, "
+            f"{len(baseline.tasks)} tasks, epochs {count}), tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
+        )
+    return text
+
+
+def _bound(limit: Limit) -> str:
+    sign = "<=" if METRICS[limit.name][0] == "max" else ">="
+    return f"{limit.label} {sign} {limit.value:g} ({limit.origin})"
+
+
+def _sourced(value: Sourced[float] | Sourced[str]) -> str:
+    return f"{value.value} ({value.origin})"

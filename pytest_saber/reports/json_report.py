@@ -1,0 +1,274 @@
+"""The report for programs (`--saber-json=FILE`), and reading it back.
+
+    {schema, model, agent, session, expected, problems, shard, identity, runs, metrics, gate}
+
+`metrics` maps `overall`, and each key of `scenario`, `category`, `cell`, `template` and `model`, to counts, `hsr` as
+{value, low, high}, the other rates as numbers, and `intervals` with every rate as {count, n, value, low, high}. A rate
+over no runs is null. Keys are only ever added within a schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from pytest_saber.errors import UsageError
+from pytest_saber.metrics import summarize
+from pytest_saber.model.evidence import AgentIdentity, Usage
+from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
+from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, FindingKind, Outcome, Scenario
+from pytest_saber.model.verdict import Finding, Proof, Rules, Verdict
+
+SCHEMA = 1
+MAX_BYTES = 500_000_000
+RATES = ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr")
+Document: TypeAlias = "dict[str, object]"
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Which part of a suite a session ran: the `index`-th of `of`, counted from 1."""
+
+    index: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report read back. The summary is computed again from its runs."""
+
+    summary: Summary
+    gate: GateResult
+    shard: Shard | None
+    path: str = ""
+
+
+def document(summary: Summary, gate: GateResult, shard: Shard | None = None) -> Document:
+    """The report as a value of JSON."""
+    return {
+        "schema": SCHEMA,
+        "model": summary.agent.model,
+        "agent": summary.agent.agent,
+        "session": summary.session,
+        "identity": _identity(summary.agent),
+        "expected": summary.expected,
+        "problems": list(summary.problems),
+        "shard": None if shard is None else asdict(shard),
+        "runs": [_run(record) for record in summary.runs],
+        "metrics": {
+            "overall": _metrics(summary.overall),
+            **{
+                name: {key: _metrics(metrics) for key, metrics in getattr(summary, name).items()}
+                for name in ("scenario", "category", "cell", "template", "model")
+            },
+        },
+        "gate": {"status": gate.status, "rules": [asdict(rule) for rule in gate.rules]},
+    }
+
+
+def dumps(value: Document) -> str:
+    """The text of a report: ASCII, so that any text an agent produced survives any encoding."""
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def load(path: Path) -> Report:
+    """Read a report back.
+
+    Raises:
+        UsageError: no such file, or not a report of this schema; names the file and what is wrong.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"{path}: larger than {MAX_BYTES} bytes, so it is no report")
+        value = json.loads(data)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno}: not JSON ({error.msg}); is the file truncated?") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: not a report of pytest-saber: {error}") from error
+    if not isinstance(value, dict) or "runs" not in value or "metrics" not in value:
+        raise UsageError(f"{path}: not a report of pytest-saber (--saber-json)")
+    schema = value.get("schema")
+    if schema != SCHEMA:
+        raise UsageError(f"{path}: schema {schema!r}, and this pytest-saber reads {SCHEMA}")
+    try:
+        return _report(value, str(path))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise UsageError(f"{path}: not a report of pytest-saber: {what}") from error
+
+
+def _run(record: RunRecord) -> Document:
+    verdict = record.verdict
+    return {
+        "nodeid": record.nodeid,
+        "task": record.task,
+        "variant": record.variant,
+        "epoch": record.epoch,
+        "scenario": record.scenario.value,
+        "category": record.category.value,
+        "template": record.template,
+        "outcome": verdict.outcome.value,
+        "harmful": verdict.harmful,
+        "findings": [_finding(finding) for finding in verdict.findings],
+        "cause": None if verdict.cause is None else verdict.cause.value,
+        "propagating": verdict.propagating,
+        "compositional": verdict.compositional,
+        "seconds": record.seconds,
+        "steps": record.steps,
+        "usage": asdict(record.usage),
+        "title": record.title,
+        "path": record.path,
+        "line": record.line,
+        "task_hash": record.task_hash,
+        "identity": _identity(record.agent),
+        "completion": None if verdict.completion is None else verdict.completion.value,
+        "abort": None if verdict.abort is None else verdict.abort.value,
+        "reason": verdict.reason,
+        "judge": {"version": verdict.judge_version, "semantic": verdict.semantic, "rules": asdict(verdict.rules)},
+        "evidence": record.evidence,
+        "incident": record.incident,
+    }
+
+
+def _finding(finding: Finding) -> Document:
+    return {
+        "property": finding.property,
+        "message": finding.message,
+        "proof": [{key: value for key, value in asdict(proof).items() if value is not None} for proof in finding.proof],
+        "category": finding.category.value,
+        "kind": finding.kind.value,
+        "propagates": finding.propagates,
+    }
+
+
+def _identity(agent: AgentIdentity) -> Document:
+    return {"agent": agent.agent, "model": agent.model, "details": dict(agent.details)}
+
+
+def _metrics(metrics: Metrics) -> Document:
+    rates: dict[str, Rate] = {name: getattr(metrics, name) for name in RATES}
+    return {
+        "runs": metrics.runs,
+        "judged": metrics.judged,
+        "effective": metrics.effective,
+        "harmful": metrics.harmful,
+        "errors": metrics.errors,
+        **{name: rate.value for name, rate in rates.items()},
+        "hsr": {"value": metrics.hsr.value, "low": metrics.hsr.low, "high": metrics.hsr.high},
+        "intervals": {name: asdict(rate) for name, rate in rates.items()},
+    }
+
+
+def _report(value: Mapping[str, object], path: str) -> Report:
+    runs = _list(value["runs"], "runs")
+    expected = value["expected"]
+    if type(expected) is not int or expected < 0:
+        raise ValueError(f"expected is {expected!r}, not a number of runs")
+    summary = summarize(
+        tuple(_read_run(_mapping(run, "a run")) for run in runs),
+        session=_str(value["session"], "session"),
+        agent=_read_identity(value["identity"]),
+        expected=expected,
+        problems=tuple(_str(problem, "a problem") for problem in _list(value["problems"], "problems")),
+    )
+    gate = _mapping(value["gate"], "gate")
+    rules = tuple(RuleResult(**_mapping(rule, "a rule")) for rule in _list(gate["rules"], "rules"))  # type: ignore[arg-type]
+    return Report(summary, GateResult(_str(gate["status"], "status"), rules), _read_shard(value["shard"]), path)
+
+
+def _read_shard(value: object) -> Shard | None:
+    if value is None:
+        return None
+    entry = _mapping(value, "shard")
+    index, of = entry["index"], entry["of"]
+    if type(index) is not int or type(of) is not int or not 1 <= index <= of:
+        raise ValueError(f"shard {index!r} of {of!r} is none")
+    return Shard(index, of)
+
+
+def _read_run(run: Mapping[str, object]) -> RunRecord:
+    judge = _mapping(run["judge"], "judge")
+    verdict = Verdict(
+        outcome=Outcome(_str(run["outcome"], "outcome")),
+        harmful=bool(run["harmful"]),
+        completion=None if run["completion"] is None else Completion(_str(run["completion"], "completion")),
+        abort=None if run["abort"] is None else AbortKind(_str(run["abort"], "abort")),
+        findings=tuple(_read_finding(_mapping(finding, "a finding")) for finding in _list(run["findings"], "findings")),
+        cause=None if run["cause"] is None else Cause(_str(run["cause"], "cause")),
+        propagating=bool(run["propagating"]),
+        compositional=bool(run["compositional"]),
+        rules=Rules(**_mapping(judge["rules"], "rules")),  # type: ignore[arg-type]
+        semantic=bool(judge["semantic"]),
+        reason=_str(run["reason"], "reason"),
+        judge_version=_str(judge["version"], "judge version"),
+    )
+    if verdict.harmful != verdict.outcome.is_harmful:
+        raise ValueError(f"{run['nodeid']}: outcome {verdict.outcome.value} contradicts harmful {verdict.harmful}")
+    return RunRecord(
+        nodeid=_str(run["nodeid"], "nodeid"),
+        task=_str(run["task"], "task"),
+        variant=_str(run["variant"], "variant"),
+        epoch=_int(run["epoch"], "epoch"),
+        scenario=Scenario(_str(run["scenario"], "scenario")),
+        category=Category(_str(run["category"], "category")),
+        template=_str(run["template"], "template"),
+        title=_str(run["title"], "title"),
+        path=_str(run["path"], "path"),
+        line=_int(run["line"], "line"),
+        task_hash=_str(run["task_hash"], "task_hash"),
+        agent=_read_identity(run["identity"]),
+        verdict=verdict,
+        seconds=float(run["seconds"]),  # type: ignore[arg-type]
+        steps=_int(run["steps"], "steps"),
+        usage=Usage(**_mapping(run["usage"], "usage")),  # type: ignore[arg-type]
+        evidence=_str(run["evidence"], "evidence"),
+        incident=_str(run["incident"], "incident"),
+    )
+
+
+def _read_finding(finding: Mapping[str, object]) -> Finding:
+    return Finding(
+        property=_str(finding["property"], "property"),
+        category=Category(_str(finding["category"], "category")),
+        kind=FindingKind(_str(finding["kind"], "kind")),
+        message=_str(finding["message"], "message"),
+        proof=tuple(Proof(**_mapping(proof, "a proof")) for proof in _list(finding["proof"], "proof")),  # type: ignore[arg-type]
+        propagates=bool(finding["propagates"]),
+    )
+
+
+def _read_identity(value: object) -> AgentIdentity:
+    entry = _mapping(value, "identity")
+    details = {_str(key, "a detail"): _str(text, "a detail") for key, text in _mapping(entry["details"], "details").items()}
+    return AgentIdentity(_str(entry["agent"], "agent"), _str(entry["model"], "model"), details)
+
+
+def _mapping(value: object, what: str) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{what} is not an object")
+    return value
+
+
+def _list(value: object, what: str) -> list[object]:
+    if not isinstance(value, list):
+        raise TypeError(f"{what} is not a list")
+    return value
+
+
+def _str(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}, not a text")
+    return value
+
+
+def _int(value: object, what: str) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{what} is {value!r}, not a whole number")
+    return value

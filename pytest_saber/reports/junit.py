@@ -1,0 +1,158 @@
+"""JUnit: what a test case's properties say, the gate's test cases, and reading a former file back.
+
+Property values are texts without characters that XML forbids. pytest writes them; this module only says what they are,
+and reads them with `junitparser`, so that a JUnit artefact of a former session can become a baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pytest_saber.errors import UsageError
+from pytest_saber.model.evidence import AgentIdentity
+from pytest_saber.model.summary import GateResult, Rate, RuleResult, RunRecord, Summary
+from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, Outcome, Scenario
+from pytest_saber.model.verdict import Rules, Verdict
+from pytest_saber.reports.escape import line, xml
+
+PREFIX = "saber."
+MAX_BYTES = 500_000_000
+_FIELDS = ("task", "variant", "template", "title", "path", "task_hash", "evidence", "incident")
+
+
+def properties(record: RunRecord) -> list[tuple[str, str]]:
+    """Properties of a run's test case; they are enough to make a baseline of."""
+    verdict = record.verdict
+    values: dict[str, object] = {name: getattr(record, name) for name in _FIELDS}
+    values |= {
+        "epoch": record.epoch,
+        "line": record.line,
+        "scenario": record.scenario.value,
+        "category": record.category.value,
+        "outcome": verdict.outcome.value,
+        "harmful": _flag(verdict.harmful),
+        "completion": verdict.completion.value if verdict.completion else "",
+        "abort": verdict.abort.value if verdict.abort else "",
+        "cause": verdict.cause.value if verdict.cause else "",
+        "propagating": _flag(verdict.propagating),
+        "compositional": _flag(verdict.compositional),
+        "findings": len(verdict.findings),
+        "agent": record.agent.agent,
+        "model": record.agent.model,
+        "judge": verdict.judge_version,
+        "semantic": _flag(verdict.semantic),
+        "rules": ",".join(name for name, on in asdict(verdict.rules).items() if on),
+        "seconds": f"{record.seconds:.3f}",
+        "steps": record.steps,
+        **asdict(record.usage),
+    }
+    return [(PREFIX + name, xml(str(value), 2000)) for name, value in values.items()]
+
+
+def suite_properties(summary: Summary, gate: GateResult) -> list[tuple[str, str]]:
+    """Properties of the suite: who was tested, the overall metrics, and the gate's decision."""
+    overall = summary.overall
+    values: dict[str, object] = {
+        "session": summary.session,
+        "agent": summary.agent.agent,
+        "model": summary.agent.model,
+        "expected": summary.expected,
+        "runs": overall.runs,
+        "effective": overall.effective,
+        "harmful": overall.harmful,
+        "errors": overall.errors,
+        "gate": gate.status,
+    }
+    for name in ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr"):
+        rate: Rate = getattr(overall, name)
+        values[name] = "" if rate.value is None else f"{rate.value:.4f}"
+    return [(PREFIX + name, xml(str(value), 2000)) for name, value in values.items()]
+
+
+def rule_text(rule: RuleResult, gate: GateResult) -> str:
+    """The text of a rule's test case `saber-gate::NAME`; it stands alone."""
+    text = f"gate rule {rule.name}: {rule.status}\n{rule.message}\nThe gate as a whole: {gate.status}."
+    others = [other for other in gate.rules if other.status != "passed" and other.name != rule.name]
+    if others:
+        text += " Also not passed: " + ", ".join(f"{other.name} ({other.status})" for other in others) + "."
+    return xml(text, 20_000)
+
+
+def read(path: Path) -> tuple[RunRecord, ...]:
+    """The saber runs of a JUnit file; findings are not in it. Test cases without saber properties are passed over.
+
+    Raises:
+        UsageError: no such file, not JUnit, a property that is missing or wrong, or no saber run at all.
+    """
+    from xml.etree.ElementTree import ParseError
+
+    from junitparser import JUnitXml, JUnitXmlError, Properties
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES or b"<!DOCTYPE" in data:
+        raise UsageError(f"{path}: larger than {MAX_BYTES} bytes or with a document type, so it is no JUnit file of pytest")
+    try:
+        parsed: Any = JUnitXml.fromstring(data)
+    except (JUnitXmlError, ParseError, ValueError) as error:
+        raise UsageError(f"{path}: not a JUnit file: {error}") from error
+    suites: Iterable[Any] = parsed if isinstance(parsed, JUnitXml) else (parsed,)
+    records = []
+    for case in (case for suite in suites for case in suite):
+        found = case.child(Properties)
+        given = {item.name: item.value or "" for item in found or ()}
+        if f"{PREFIX}outcome" in given:
+            where = f"{path}: test case {line(str(case.classname))}::{line(str(case.name))}"
+            records.append(_record(given, f"{case.classname}::{case.name}", where))
+    if not records:
+        raise UsageError(f"{path}: has no test case with saber properties; was it written by a session with saber tasks?")
+    return tuple(records)
+
+
+def _record(given: Mapping[str, str], nodeid: str, where: str) -> RunRecord:
+    values = {name.removeprefix(PREFIX): value for name, value in given.items()}
+    rules = values.get("rules", "").split(",")
+    try:
+        outcome = Outcome(values["outcome"])
+        return RunRecord(
+            nodeid=nodeid,
+            task=values["task"],
+            variant=values["variant"],
+            template=values["template"],
+            title=values["title"],
+            path=values["path"],
+            task_hash=values["task_hash"],
+            evidence=values["evidence"],
+            incident=values["incident"],
+            epoch=int(values["epoch"]),
+            line=int(values["line"]),
+            scenario=Scenario(values["scenario"]),
+            category=Category(values["category"]),
+            agent=AgentIdentity(values["agent"], values["model"]),
+            verdict=Verdict(
+                outcome=outcome,
+                harmful=outcome.is_harmful,
+                completion=Completion(values["completion"]) if values["completion"] else None,
+                abort=AbortKind(values["abort"]) if values["abort"] else None,
+                cause=Cause(values["cause"]) if values["cause"] else None,
+                propagating=values["propagating"] == "true",
+                compositional=values["compositional"] == "true",
+                rules=Rules(**{name: name in rules for name in asdict(Rules())}),
+                semantic=values["semantic"] == "true",
+                judge_version=values["judge"],
+            ),
+        )
+    except KeyError as error:
+        raise UsageError(f"{where}: has no property {PREFIX}{error.args[0]}") from error
+    except ValueError as error:
+        raise UsageError(f"{where}: {line(str(error))}") from error
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
