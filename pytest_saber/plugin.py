@@ -1,1 +1,56 @@
-"""The pytest plugin (entry point `saber`)."""
+"""The pytest plugin (entry point `saber`).
+
+Loaded with every pytest run, so it imports pytest and the standard library only; everything else is imported once a task
+has been collected.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from pytest_saber.pytest_glue import settings as _settings
+from pytest_saber.pytest_glue.collection import markers
+from pytest_saber.pytest_glue.controller import Controller
+from pytest_saber.pytest_glue.executor import EXECUTOR, Executor
+from pytest_saber.pytest_glue.fixtures import saber_agent, saber_epoch, saber_run, saber_task, saber_workspace
+from pytest_saber.pytest_glue.interrupts import Termination
+from pytest_saber.pytest_glue.progress import ProgressLine
+
+__all__ = ["saber_agent", "saber_epoch", "saber_run", "saber_task", "saber_workspace"]
+
+_TERMINATION: pytest.StashKey[Termination] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    _settings.add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_saber import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in markers():
+        config.addinivalue_line("markers", marker)
+    settings = _settings.resolve(config, os.environ)
+    progress = ProgressLine(config)
+    executor = Executor(config, settings, progress)
+    config.stash[EXECUTOR] = executor
+    config.pluginmanager.register(executor, "saber-executor")
+    if not executor.is_worker:
+        config.pluginmanager.register(Controller(config, settings, executor, progress), "saber-controller")
+    config.stash[_TERMINATION] = termination = Termination()
+    termination.install()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    executor = config.stash.get(EXECUTOR, None)
+    if executor is not None:
+        executor.close()
+    termination = config.stash.get(_TERMINATION, None)
+    if termination is not None:
+        termination.restore()

@@ -1,0 +1,65 @@
+"""The agent under test, as hooks and settings choose it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_saber.errors import SaberError
+from pytest_saber.pytest_glue.settings import Settings, Value
+
+if TYPE_CHECKING:
+    from pytest_saber.model.ports import AgentFactory
+
+
+def choose_agent(config: pytest.Config, settings: Settings) -> AgentFactory:
+    """Raises pytest.UsageError, naming the option to use, when no agent is chosen or the chosen one cannot be made."""
+    factory: AgentFactory | None = config.hook.pytest_saber_agent(config=config)
+    if factory is not None:
+        return factory
+    if not settings.text("model"):
+        raise pytest.UsageError(
+            "saber tasks were collected and no model is chosen: use --saber-model=PROVIDER/NAME, SABER_MODEL or the ini "
+            "value saber_model (--saber-model=reference/safe to try), or leave the tasks out of this session"
+        )
+    from pytest_saber.agents import AgentOptions, resolve
+    from pytest_saber.providers.options import ModelOptions
+
+    model = ModelOptions(settings.text("base_url"), _pairs(settings["model_arg"]))
+    options = AgentOptions(model, _pairs(settings["agent_arg"]), settings.text("tool_format"))
+    try:
+        return resolve(settings.text("agent"), settings.text("model"), options)
+    except SaberError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def choose_session(settings: Settings, root: Path) -> str:
+    """A new session's name, or that of the session to go on with. Raises pytest.UsageError when there is no such session."""
+    from pytest_saber.runner.session import new_session
+
+    wanted = settings.text("session")
+    if wanted and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", wanted):
+        raise pytest.UsageError(
+            f"{settings['session'].origin}: {wanted!r} is not a name of letters, digits and _.-, 63 at most"
+        )
+    if not settings["resume"].flag:
+        return wanted or new_session()
+    from pytest_saber.record.store import RunStore
+
+    known = RunStore(root / settings.text("runs_dir")).sessions()
+    if not wanted:
+        return known[-1] if known else new_session()
+    if wanted not in known:
+        close = difflib.get_close_matches(wanted, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {len(known)} sessions in {settings.text('runs_dir')}/runs"
+        raise pytest.UsageError(f"{settings['session'].origin}: there is no session {wanted} to resume; {hint}")
+    return wanted
+
+
+def _pairs(value: Value) -> dict[str, str]:
+    parted = (line.partition("=") for line in value.lines)
+    return {name.strip(): text.strip() for name, _, text in parted}

@@ -1,0 +1,170 @@
+"""The plugin's part in the process that the user started: header, records, the decision and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_saber.pytest_glue.decision import GATE, Decision
+from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
+from pytest_saber.pytest_glue.interrupts import shielded
+from pytest_saber.pytest_glue.progress import ProgressLine
+from pytest_saber.pytest_glue.records import ATTRIBUTE, Ledger
+from pytest_saber.pytest_glue.settings import Group, Settings
+
+if TYPE_CHECKING:
+    from pytest_saber.model.evidence import AgentIdentity
+
+
+class Controller:
+    """Hooks of the reporting process."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, executor: Executor, progress: ProgressLine) -> None:
+        self.config = config
+        self.settings = settings
+        self.ledger = Ledger()
+        self._executor = executor
+        self._progress = progress
+        self._session: pytest.Session | None = None
+        self._worker_suite: Suite | None = None
+        self._decision: Decision | None = None
+
+    # --- before the runs -------------------------------------------------------------------------------------------
+
+    def pytest_report_header(self) -> list[str]:
+        if not self.settings.text("model") and self.settings["agent"].is_default:
+            return []
+        return header(self.settings)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """xdist: all workers belong to one session."""
+        node.workerinput["saber_session"] = self._executor.session_name
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Stop at collection errors as pytest does without xdist."""
+        session = self._session
+        if session is None or not session.testsfailed or self.config.getoption("continue_on_collection_errors"):
+            return
+        count = session.testsfailed
+        raise session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._session = session
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        usage = getattr(report, USAGE, None)
+        if usage is not None:
+            raise pytest.UsageError(usage)
+        if report.failed:
+            self.ledger.foreign_failures += 1
+            self.ledger.problem(f"collection error: {report.nodeid}")
+
+    # --- while runs report -----------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
+        if hasattr(report, "saber_gate"):
+            return (yield)
+        record = self.ledger.add(report)
+        if record is not None:
+            self.config.hook.pytest_saber_run(config=self.config, record=record)
+        return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str | tuple[str, dict[str, bool]]] | None:
+        if hasattr(report, "saber_gate"):
+            # Counted, listed in the summary, and not a letter of the progress display, which counts items.
+            return (report.outcome if report.when == "call" else "", "", "")
+        saber: dict[str, Any] = getattr(report, ATTRIBUTE, {})
+        if report.failed and report.when == "call" and saber.get("harm") and not hasattr(report, "wasxfail"):
+            return "failed", "H", ("HARMFUL", {"red": True})
+        return None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        if error:
+            self.ledger.problem(f"the xdist worker {node.gateway.id} was lost: {str(error).strip()[:200]}")
+        output = getattr(node, "workeroutput", None) or {}
+        suite = output.get("saber")
+        if suite is None:
+            return
+        self._worker_suite = Suite(suite["collected"], suite["selected"])
+        for problem in suite["problems"]:
+            self.ledger.problem(problem)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        self.ledger.problem("the session was interrupted")
+
+    def pytest_internalerror(self) -> None:
+        self.ledger.problem("pytest stopped with an internal error")
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        suite = self._worker_suite or self._executor.suite
+        if exitstatus == pytest.ExitCode.USAGE_ERROR or self.config.getoption("collectonly"):
+            return
+        if not suite.selected and not self.ledger.records:
+            return
+        for problem in (*self._executor.suite.problems, session.shouldfail, session.shouldstop):
+            if problem:
+                self.ledger.problem(str(problem))
+        with shielded("deciding and writing the reports"):
+            session.exitstatus = self._decide(suite, int(exitstatus))
+
+    def _decide(self, suite: Suite, status: int) -> int:
+        from pytest_saber import gate as gates
+
+        gate = self._executor.gate
+        decision = Decision(self.config, self.settings, gate, self._executor.session_name)
+        result = decision.decide(self.ledger, max(suite.collected, len(self.ledger.records)), self._agent())
+        written = decision.write(self.config.rootpath)
+        self._decision = decision
+        incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
+        if gate.mode == "gate" and incidents_only:
+            # Runs without a verdict are the error budget's business.
+            status = pytest.ExitCode.OK
+        code = gates.exit_code(result, status, other_failures=self.ledger.foreign_failures)
+        return code if written else code or pytest.ExitCode.TESTS_FAILED
+
+    def _agent(self) -> AgentIdentity:
+        from pytest_saber.model.evidence import AgentIdentity
+
+        records = self.ledger.records
+        return records[0].agent if records else AgentIdentity(self.settings.text("agent"), self.settings.text("model"))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        decision = self._decision
+        if decision is None or decision.summary is None or decision.result is None:
+            return
+        from pytest_saber.reports import terminal
+
+        writer = self.config.get_terminal_writer()
+        terminalreporter.write_sep("=", "saber")
+        gate = self._executor.gate
+        known = gate.known if gate.baseline is not None else None
+        for line in terminal.render(decision.summary, decision.result, writer.fullwidth, writer.hasmarkup, known):
+            terminalreporter.write_line(line)
+        for line in decision.notes:
+            terminalreporter.write_line(line)
+
+
+def header(settings: Settings) -> list[str]:
+    """The active settings and where each comes from."""
+    run = [
+        f"{value.setting.name.replace('_', '-')} {', '.join(value.lines)} ({value.origin})"
+        for value in settings.of(Group.RUN)
+        if value.text and (not value.is_default or value.setting.name in {"agent", "jobs"})
+    ]
+    gate = [
+        f"{value.setting.name.replace('_', '-')} {', '.join(value.lines)} ({value.origin})"
+        for value in settings.of(Group.GATE)
+        if not value.is_default
+    ]
+    return [f"saber: {'; '.join(run)}", f"{GATE}: {'; '.join(gate) or 'strict, each harmful run fails (default)'}"]

@@ -1,0 +1,144 @@
+"""The end of a session on the controller: summary, gate, synthetic test reports, files and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from pytest_saber.errors import SaberError
+from pytest_saber.pytest_glue.records import Ledger
+from pytest_saber.pytest_glue.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_saber.gate.baseline import Baseline
+    from pytest_saber.gate.policy import Policy
+    from pytest_saber.model.evidence import AgentIdentity
+    from pytest_saber.model.summary import GateResult, RuleResult, RunRecord, Summary
+
+GATE = "saber-gate"
+Mode = Literal["strict", "gate", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The policy and the baseline of a session, read before any run starts."""
+
+    policy: Policy
+    baseline: Baseline | None
+    mode: Mode
+    mode_origin: str
+
+    def known(self, record: RunRecord) -> bool:
+        """Whether the harm of a harmful run is in the baseline too. Only with a baseline."""
+        from pytest_saber.gate.baseline import known
+
+        assert self.baseline is not None  # noqa: S101 - asked by the callers
+        return known(record, self.baseline)
+
+
+def read_gate(settings: Settings, root: Path) -> Gate:
+    """Raises pytest.UsageError for limits, slices and baselines that cannot be used."""
+    from pytest_saber.gate import baseline_file
+    from pytest_saber.gate import policy as policies
+
+    try:
+        policy = policies.from_settings(settings.for_policy())
+        path = settings.text("baseline")
+        update = settings["update_baseline"].flag
+        baseline = baseline_file.load(root / path) if path and not update else None
+        # A session that writes a baseline accepts the harm it finds.
+        mode = policy.resolve_mode(baseline=bool(path))
+    except SaberError as error:
+        raise pytest.UsageError(str(error)) from None
+    return Gate(policy, baseline, mode.value, mode.origin)
+
+
+class Decision:
+    """What the session came to. Made once, in `pytest_sessionfinish`."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, gate: Gate, session: str) -> None:
+        self._config = config
+        self._settings = settings
+        self._gate = gate
+        self._session = session
+        self.summary: Summary | None = None
+        self.result: GateResult | None = None
+        self.notes: list[str] = []
+        """Lines for the terminal: files that were written, and those that could not be."""
+
+    def decide(self, ledger: Ledger, expected: int, agent: AgentIdentity) -> GateResult:
+        """Summarise, evaluate, and report each rule as a test case."""
+        from pytest_saber import gate, metrics
+        from pytest_saber.reports import junit
+
+        self.summary = metrics.summarize(
+            ledger.records, session=self._session, agent=agent, expected=expected, problems=ledger.problems
+        )
+        self.result = gate.evaluate(self.summary, self._gate.policy, self._gate.baseline)
+        self._config.hook.pytest_saber_gate(config=self._config, summary=self.summary, gate=self.result)
+        if self.result.status != "off":
+            for rule in self.result.rules:
+                self._report(rule)
+        for plugin in self._config.pluginmanager.get_plugins():
+            add = getattr(plugin, "add_global_property", None)
+            if add is not None:
+                for name, value in junit.suite_properties(self.summary, self.result):
+                    add(name, value)
+        return self.result
+
+    def _report(self, rule: RuleResult) -> None:
+        """Log a rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test."""
+        from pytest_saber.reports import junit
+
+        assert self.result is not None  # noqa: S101 - set by `decide`
+        failed = rule.status != "passed"
+        for when in ("call", "teardown"):
+            report = pytest.TestReport(
+                nodeid=f"{GATE}::{rule.name}",
+                location=(GATE, None, f"{GATE}::{rule.name}"),
+                keywords={GATE: 1},
+                outcome="failed" if failed and when == "call" else "passed",
+                longrepr=junit.rule_text(rule, self.result) if failed and when == "call" else None,
+                when="call" if when == "call" else "teardown",
+                saber_gate=rule.status,
+            )
+            self._config.hook.pytest_runtest_logreport(report=report)
+
+    def write(self, root: Path) -> bool:
+        """Write what was asked for. One that cannot be written is noted; False when there was one."""
+        assert self.summary is not None  # noqa: S101 - called after `decide`
+        assert self.result is not None  # noqa: S101
+        written = True
+        for what, act in self._outputs(root):
+            try:
+                act()
+            except (OSError, SaberError) as error:
+                written = False
+                self.notes.append(f"{what} was NOT written: {error}")
+            else:
+                self.notes.append(f"{what} written")
+        return written
+
+    def _outputs(self, root: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+        summary, result = self.summary, self.result
+        assert summary is not None  # noqa: S101
+        assert result is not None  # noqa: S101
+        if self._settings["update_baseline"].flag:
+            from pytest_saber.gate import baseline as baselines
+
+            path = root / self._settings.text("baseline")
+            yield f"baseline {path}", lambda: baselines.save(baselines.make(summary), path)
+        if self._settings.text("json"):
+            from pytest_saber.reports import json_report
+
+            target = self._config.invocation_params.dir / self._settings.text("json")
+            yield f"results {target}", lambda: _write(target, json_report.dumps(json_report.document(summary, result)))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

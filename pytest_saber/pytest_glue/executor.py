@@ -1,0 +1,218 @@
+"""The plugin's part in a process that collects and runs items: the only process, or an xdist worker."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
+from pytest_saber.pytest_glue import collection, records
+from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent
+from pytest_saber.pytest_glue.decision import Gate, read_gate
+from pytest_saber.pytest_glue.interrupts import shielded
+from pytest_saber.pytest_glue.progress import ProgressLine
+from pytest_saber.pytest_glue.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_saber.model.ports import AgentFactory
+    from pytest_saber.pytest_glue.runtime import Runtime, SaberRun
+
+EXECUTOR: pytest.StashKey[Executor] = pytest.StashKey()
+USAGE = "saber_usage"
+"""Attribute of a collection report by which an xdist worker tells the controller of a usage error."""
+
+
+@dataclass(slots=True)
+class Suite:
+    """What was collected. `collected` counts items with a run before any deselection, `selected` those after it."""
+
+    collected: int = 0
+    selected: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+class Executor:
+    """Hooks of collection and execution."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, progress: ProgressLine) -> None:
+        self.config = config
+        self.settings = settings
+        self.suite = Suite()
+        self.catalogue = Catalogue(config.rootpath)
+        self.is_worker = hasattr(config, "workerinput")
+        self.progress = progress
+        self._gate: Gate | None = None
+        self._runtime: Runtime | None = None
+        self._factory: AgentFactory | None = None
+        self._session_name: str = getattr(config, "workerinput", {}).get("saber_session", "")
+        self._skipped_files: list[str] = []
+
+    # --- collection ------------------------------------------------------------------------------------------------
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> TaskModule | None:
+        if not collection.wanted(file_path, parent.session, self.settings):
+            return None
+        return TaskModule.make(parent, file_path, self.catalogue)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        report = yield
+        if isinstance(collector, TaskModule) and report.passed and not collector.read:
+            # `--lf` leaves out whole files, and no other hook hears of it.
+            self._skipped_files.append(collector.nodeid)
+        return report
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        collection.parametrize(metafunc, self.catalogue, self.settings["epochs"].count)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, object, object]:
+        self.suite.collected = sum(runs_agent(item) for item in items)
+        return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        items = [item for item in session.items if runs_agent(item)]
+        suite = self.suite
+        suite.selected = len(items)
+        missing = suite.collected - suite.selected
+        if missing > 0:
+            suite.problems.append(f"{missing} of {suite.collected} collected runs were deselected (-k, -m, --lf, a shard)")
+        if self._skipped_files:
+            suite.problems.append(f"{len(self._skipped_files)} task files were left out (--lf)")
+        if not items or self.config.getoption("collectonly"):
+            return
+        try:
+            self._check(items)
+        except pytest.UsageError as error:
+            if not self.is_worker:
+                raise
+            self._tell_controller(str(error))
+
+    def _check(self, items: list[pytest.Item]) -> None:
+        """Find every usage error before the first run. Raises pytest.UsageError."""
+        gate = self.gate
+        if self._whole_suite():
+            from pytest_saber.pytest_glue.collection import task_of
+
+            tasks = [found[0] for found in map(task_of, items) if found is not None]
+            names = {task.id for task in tasks} | {task.name for task in tasks}
+            try:
+                gate.policy.check_names(tasks=names, templates={task.template for task in tasks})
+            except SaberError as error:
+                raise pytest.UsageError(str(error)) from None
+        if any(_uses_default_agent(item) for item in items):
+            self.factory()
+        self.runtime.items = items
+
+    def _whole_suite(self) -> bool:
+        """Whether the command line asks for everything under `saber_tasks`."""
+        if self.suite.problems:
+            return False
+        asked = [self.config.invocation_params.dir / argument for argument in self.config.args if "::" not in argument]
+        roots = [self.config.rootpath / line for line in self.settings["tasks"].lines]
+        return all(any(root.is_relative_to(path.resolve()) for path in asked) for root in roots)
+
+    def _tell_controller(self, text: str) -> None:
+        report = pytest.CollectReport("saber", "failed", text, [])
+        setattr(report, USAGE, text)
+        self.config.hook.pytest_collectreport(report=report)
+
+    @property
+    def session_name(self) -> str:
+        """The session's name: the controller's on a worker, an earlier one with `--saber-resume`.
+
+        Raises pytest.UsageError for a session to resume that does not exist.
+        """
+        if not self._session_name:
+            from pytest_saber.pytest_glue.choice import choose_session
+
+            self._session_name = choose_session(self.settings, self.config.rootpath)
+        return self._session_name
+
+    @property
+    def gate(self) -> Gate:
+        """Raises pytest.UsageError."""
+        if self._gate is None:
+            self._gate = read_gate(self.settings, self.config.rootpath)
+        return self._gate
+
+    # --- what fixtures ask for -------------------------------------------------------------------------------------
+
+    def factory(self) -> AgentFactory:
+        """The agent under test, from the hook or the options. Raises pytest.UsageError."""
+        if self._factory is None:
+            from pytest_saber.pytest_glue.choice import choose_agent
+
+            self._factory = choose_agent(self.config, self.settings)
+        return self._factory
+
+    @property
+    def runtime(self) -> Runtime:
+        """Made when first asked for."""
+        if self._runtime is None:
+            from pytest_saber.pytest_glue.runtime import Runtime
+
+            jobs = 0 if self.is_worker else self.settings["jobs"].count
+            self._runtime = Runtime(self.config, self.settings, self.session_name, jobs, self.progress)
+        return self._runtime
+
+    def note(self, item: pytest.Item, run: SaberRun) -> None:
+        """Mark the item of a harmful run as an expected failure where only the gate may fail."""
+        gate = self.gate
+        if not run.verdict.harmful or gate.mode == "strict":
+            return
+        word = "" if gate.baseline is None else "known: " if gate.known(run.record) else "new: "
+        findings = run.verdict.findings
+        reason = f"{word}{run.verdict.outcome.value}: {findings[0].message if findings else run.verdict.reason}"
+        item.add_marker(pytest.mark.xfail(raises=HarmfulRun, strict=False, reason=reason))
+
+    # --- execution -------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        if self.suite.selected and not self.is_worker:
+            self.progress.open(self.suite.selected)
+        try:
+            return (yield)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop what runs, remove what is left, whatever signals come meanwhile."""
+        self.progress.close()
+        runtime, self._runtime = self._runtime, None
+        if runtime is None:
+            return
+        with shielded("stopping the runs and removing their workspaces"):
+            try:
+                runtime.close()
+            except InfrastructureFault as fault:
+                # The engine is gone: what is left is removed by the dead-man switch, or by the next session's start.
+                self.suite.problems.append(f"workspaces could not be removed: {fault}")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        records.attach(item, call, report)
+        return report
+
+    def pytest_sessionfinish(self) -> None:
+        if self.is_worker:
+            output: dict[str, Any] = self.config.workeroutput  # type: ignore[attr-defined]
+            output["saber"] = {
+                "collected": self.suite.collected,
+                "selected": self.suite.selected,
+                "problems": list(self.suite.problems),
+            }
+
+
+def _uses_default_agent(item: pytest.Item) -> bool:
+    info = getattr(item, "_fixtureinfo", None)
+    return info is not None and len(info.name2fixturedefs.get("saber_agent", ())) == 1

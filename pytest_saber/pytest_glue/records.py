@@ -1,0 +1,84 @@
+"""From an item's run to the controller: records travel as plain values on reports, which survive xdist."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_saber.errors import HarmfulRun, SaberError
+
+if TYPE_CHECKING:
+    from pytest_saber.model.summary import RunRecord
+
+RECORD: pytest.StashKey[RunRecord] = pytest.StashKey()
+"""Of an item, while it runs."""
+
+ATTRIBUTE = "saber"
+"""On a test report: a dict of plain values with the keys below. On reports of items without a run there is none."""
+
+
+def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Put the run's record on the set-up report, and what every reader needs to know of the run on all three."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    record = item.stash.get(RECORD, None)
+    if record is not None:
+        from pytest_saber.record import codec
+
+        saber: dict[str, Any] = {"outcome": record.verdict.outcome.value, "harm": isinstance(error, HarmfulRun)}
+        if report.when == "setup":
+            saber["record"] = codec.dumps(record)
+            saber["incident"] = isinstance(error, SaberError)
+        setattr(report, ATTRIBUTE, saber)
+    if call.excinfo is not None and isinstance(error, HarmfulRun | SaberError):
+        report.longrepr = _plain(call.excinfo, record)
+
+
+def _plain(excinfo: pytest.ExceptionInfo[BaseException], record: RunRecord | None) -> Any:
+    """The text alone: where the harness raised it helps nobody. The location is the task's."""
+    shown: Any = excinfo.getrepr(style="value")
+    if record is not None and shown.reprcrash is not None:
+        shown.reprcrash = dataclasses.replace(shown.reprcrash, path=record.path, lineno=record.line)
+    return shown
+
+
+class Ledger:
+    """The records of a whole session, on the controller."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, RunRecord] = {}
+        self.problems: list[str] = []
+        self.foreign_failures = 0
+        """Failed reports that are not incidents of runs: failing Python tests, crashed workers."""
+
+    def add(self, report: pytest.TestReport) -> RunRecord | None:
+        """Take the record of a report. Returns it when it is new.
+
+        A rerun replaces a run without a verdict, never one with a verdict: no plugin can roll the dice again.
+        """
+        saber: dict[str, Any] = getattr(report, ATTRIBUTE, {})
+        if report.failed and not hasattr(report, "wasxfail") and not saber.get("incident"):
+            self.foreign_failures += 1
+        if "record" not in saber:
+            return None
+        from pytest_saber.model.summary import RunRecord
+        from pytest_saber.model.terms import Outcome
+        from pytest_saber.record import codec
+
+        record = codec.loads(RunRecord, saber["record"])
+        former = self._records.get(record.nodeid)
+        if former is not None and former.verdict.outcome is not Outcome.ERROR:
+            return None
+        self._records[record.nodeid] = record
+        return record
+
+    def problem(self, text: str) -> None:
+        """Note why the session is not whole, once."""
+        if text not in self.problems:
+            self.problems.append(text)
+
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        """In the order of their node ids, so that reports do not depend on the order of execution."""
+        return tuple(self._records[nodeid] for nodeid in sorted(self._records))

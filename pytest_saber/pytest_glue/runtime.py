@@ -1,0 +1,222 @@
+"""What a process that executes runs holds: the pipeline, the look-ahead, and what they started.
+
+Made when the first test asks for a run, so that a session without a task loads nothing. Look-ahead begins once the first
+item of an agent is being set up: its `saber_agent` fixture, a user's own included, then has its value, and every later
+item that uses the same fixture and nothing unusual can start before its turn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_saber.errors import HarmfulRun, InfrastructureFault
+from pytest_saber.pytest_glue.collection import EPOCH, TASK, runs_agent, task_of
+
+if TYPE_CHECKING:
+    from pytest_saber.model.evidence import Evidence
+    from pytest_saber.model.ports import AgentFactory, Sandbox, Workspace
+    from pytest_saber.model.summary import RunRecord
+    from pytest_saber.model.task import Task
+    from pytest_saber.model.verdict import Verdict
+    from pytest_saber.pytest_glue.progress import ProgressLine
+    from pytest_saber.pytest_glue.settings import Settings
+    from pytest_saber.runner.cancellation import Cancellation
+    from pytest_saber.runner.pipeline import Completed, Pipeline
+    from pytest_saber.runner.scheduler import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class SaberRun:
+    """A finished run, as the `saber_run` fixture gives it."""
+
+    evidence: Evidence
+    verdict: Verdict
+    record: RunRecord
+    path: Path
+    """The folder of the run's evidence."""
+
+    def check(self) -> None:
+        """Raise HarmfulRun when the run was harmful; its text stands alone."""
+        __tracebackhide__ = True
+        if self.verdict.harmful:
+            from pytest_saber.reports import failure
+
+            raise HarmfulRun(failure.render(self.record))
+
+
+class Runtime:
+    """The runs of one process. `jobs` of 0 means no look-ahead: each run happens when its item asks for it."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, session: str, jobs: int, progress: ProgressLine) -> None:
+        self.config = config
+        self.settings = settings
+        self.session = session
+        self.items: Sequence[pytest.Item] = ()
+        self._jobs = jobs
+        self._progress = progress
+        self._resume = settings["resume"].flag
+        self._pipeline: Pipeline | None = None
+        self._cancellation: Cancellation | None = None
+        self._plans: dict[int, Scheduler[Completed]] = {}
+        self._taken: set[str] = set()
+        self._planned: set[str] = set()
+        self._workspaces = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def run(self, request: pytest.FixtureRequest, task: Task, epoch: int, factory: AgentFactory) -> SaberRun:
+        """The run of the requesting item: taken from the look-ahead, or done now.
+
+        Raises InfrastructureFault for a run without a verdict, whose record is kept in the item's stash all the same.
+        """
+        from pytest_saber.pytest_glue.records import RECORD
+        from pytest_saber.reports import junit
+        from pytest_saber.runner.pipeline import record_of
+
+        item = request.node
+        with self._progress.waiting():
+            completed = self._completed(item, task, epoch, factory)
+        record = record_of(completed, item.nodeid, self.config.rootpath)
+        item.stash[RECORD] = record
+        # pytest copies the list to the item's three reports; JUnit keeps what the last one has.
+        item.user_properties.extend(junit.properties(record))
+        if not completed.verdict.outcome.is_harmful and not completed.verdict.outcome.is_safe:
+            raise _incident(completed, record)
+        return SaberRun(completed.evidence, completed.verdict, record, completed.path)
+
+    def workspace(self, task: Task, epoch: int) -> AbstractContextManager[Workspace]:
+        """A provisioned workspace without an agent, for a hand-written test."""
+        from pytest_saber.model import canary
+        from pytest_saber.model.evidence import RunKey
+
+        key = RunKey(self.session, task.id, f"{task.variant}-w{next(self._workspaces)}".lstrip("-"), epoch)
+        # A fixed key is enough here: no agent under test sees these values.
+        canaries = canary.derive(task.workspace.secrets, self.session.encode(), key)
+        return self.pipeline.sandbox.open(task.workspace, task.limits, key, canaries)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Made, with the sandbox, when first needed. Raises InfrastructureFault when the engine cannot be reached."""
+        with self._lock:
+            if self._pipeline is None:
+                from pytest_saber.record.store import RunStore
+                from pytest_saber.runner.pipeline import Pipeline
+
+                store = RunStore(self.config.rootpath / self.settings.text("runs_dir"))
+                self._pipeline = Pipeline(self.session, self._open_sandbox(), store)
+            return self._pipeline
+
+    def _open_sandbox(self) -> Sandbox:
+        sandbox: Sandbox | None = self.config.hook.pytest_saber_sandbox(config=self.config, session_name=self.session)
+        if sandbox is None:
+            from pytest_saber.sandbox.docker import DockerSandbox
+
+            sandbox = DockerSandbox(self.session, image=self.settings.text("image") or None)
+        return sandbox
+
+    def close(self) -> None:
+        """Stop every run and remove everything of this process. Calling it again does nothing."""
+        if self._cancellation is not None:
+            self._cancellation.set()
+        plans, self._plans = list(self._plans.values()), {}
+        for plan in plans:
+            plan.close()
+        pipeline, self._pipeline = self._pipeline, None
+        if pipeline is not None:
+            pipeline.sandbox.close()
+
+    # --- look-ahead ------------------------------------------------------------------------------------------------
+
+    def _completed(self, item: pytest.Item, task: Task, epoch: int, factory: AgentFactory) -> Completed:
+        definition = _definitions(item).get("saber_agent", (None,))[-1]
+        plan = self._plans.get(id(definition))
+        if plan is None and self._jobs > 0 and getattr(definition, "scope", None) == "session":
+            plan = self._plan(item, definition, factory)
+        if plan is not None and item.nodeid in self._planned and item.nodeid not in self._taken:
+            self._taken.add(item.nodeid)
+            return plan.result(item.nodeid)
+        # Asked for again (a rerun plugin), or not foreseeable: an overridden task, a narrower agent fixture, an xdist worker.
+        return self.perform(task, epoch, factory, self._cancel())
+
+    def _plan(self, first: pytest.Item, definition: object, factory: AgentFactory) -> Scheduler[Completed]:
+        from pytest_saber.runner.scheduler import Scheduler
+
+        plan: Scheduler[Completed] = Scheduler(self._jobs, self._progress.on_change)
+        self._plans[id(definition)] = plan
+        work = []
+        start = next((index for index, item in enumerate(self.items) if item is first), len(self.items))
+        for item in self.items[start:]:
+            found = task_of(item)
+            if found is None or item.nodeid in self._planned or not _foreseeable(item, definition):
+                continue
+            self._planned.add(item.nodeid)
+            task, epoch = found
+            work.append((item.nodeid, _job(self, task, epoch, factory)))
+        plan.start(work)
+        return plan
+
+    def perform(self, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation) -> Completed:
+        """Execute and judge one run, or read it back when this session goes on with an earlier one."""
+        pipeline = self.pipeline
+        completed = self._earlier(pipeline, task, epoch, factory) if self._resume else None
+        completed = completed or pipeline.run(task, epoch, factory, cancellation)
+        self._progress.count(completed.verdict.harmful)
+        return completed
+
+    def _earlier(self, pipeline: Pipeline, task: Task, epoch: int, factory: AgentFactory) -> Completed | None:
+        from pytest_saber.judge import judge
+        from pytest_saber.runner.pipeline import Completed
+
+        path = pipeline.store.finished(task, epoch, factory.identity, session=self.session)
+        if path is None:
+            return None
+        # Judged anew: the same evidence gives the same verdict, and a newer judge its own.
+        evidence = dataclasses.replace(pipeline.store.load(path), task=task)
+        return Completed(evidence, judge(task, evidence, pipeline.rules), path)
+
+    def _cancel(self) -> Cancellation:
+        if self._cancellation is None:
+            from pytest_saber.runner.cancellation import Cancellation
+
+            self._cancellation = Cancellation()
+        return self._cancellation
+
+
+def _job(runtime: Runtime, task: Task, epoch: int, factory: AgentFactory) -> Any:
+    return lambda cancellation: runtime.perform(task, epoch, factory, cancellation)
+
+
+def _definitions(item: pytest.Item) -> Mapping[str, Sequence[Any]]:
+    """Fixture definitions by name, the overriding one last."""
+    info = getattr(item, "_fixtureinfo", None)
+    return info.name2fixturedefs if info is not None else {}
+
+
+def _foreseeable(item: pytest.Item, agent: object) -> bool:
+    """Whether an item's run will be what its parametrisation says, and will be asked for."""
+    definitions = _definitions(item)
+    return (
+        runs_agent(item)
+        and definitions.get("saber_agent", (None,))[-1] is agent
+        and all(len(definitions.get(name, ())) == 1 for name in ("saber_run", TASK, EPOCH))
+        and next(item.iter_markers("skip"), None) is None
+        and next(item.iter_markers("skipif"), None) is None
+    )
+
+
+def _incident(completed: Completed, record: RunRecord) -> InfrastructureFault:
+    """What set-up raises for a run that an infrastructure fault ended."""
+    from pytest_saber.errors import FaultSource
+    from pytest_saber.reports import failure
+
+    incidents = completed.evidence.incidents
+    source = FaultSource(incidents[0].source) if incidents else FaultSource.HARNESS
+    return InfrastructureFault(source, failure.render_incident(record))

@@ -1,0 +1,261 @@
+"""The plugin's settings: one table from which options, ini values, environment variables, `--help` and docs are made.
+
+Imports nothing but pytest and the standard library, as it is loaded with every pytest run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+import pytest
+
+
+class Kind(StrEnum):
+    """How the text of a setting is read."""
+
+    TEXT = "text"
+    COUNT = "count"
+    FLAG = "flag"
+    LINES = "lines"
+    WORDS = "words"
+
+
+class Group(StrEnum):
+    """Who reads a setting: the runs, the gate's policy, or the reports."""
+
+    RUN = "run"
+    GATE = "gate"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`name` is the ini name without `saber_`; the option is `--saber-NAME` with dashes, the variable `SABER_NAME`."""
+
+    name: str
+    group: Group
+    help: str
+    kind: Kind = Kind.TEXT
+    metavar: str = "TEXT"
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    ini_only: bool = False
+
+    @property
+    def option(self) -> str:
+        return f"--saber-{self.name.replace('_', '-')}"
+
+    @property
+    def ini(self) -> str:
+        return f"saber_{self.name}"
+
+    @property
+    def variable(self) -> str:
+        return f"SABER_{self.name.upper()}"
+
+
+INI_TYPES: Final[Mapping[Kind, Literal["linelist", "args"]]] = {Kind.LINES: "linelist", Kind.WORDS: "args"}
+
+MOST = 1000
+"""Largest count that a setting accepts: beyond it, a typing error."""
+
+
+JOBS: Final = str(min(4, 2 * (os.cpu_count() or 1)))
+"""Runs at once when nothing is said: two cores saturate near four."""
+
+
+TABLE: Final[tuple[Setting, ...]] = (
+    Setting(
+        "tasks",
+        Group.RUN,
+        "files and folders, relative to the root directory, whose YAML task documents are collected",
+        Kind.WORDS,
+        "PATH",
+        "tasks",
+        ini_only=True,
+    ),
+    Setting(
+        "model",
+        Group.RUN,
+        "the model under test: openai/NAME, anthropic/NAME, or reference/safe, reference/harmful, reference/none",
+        metavar="PROVIDER/NAME",
+    ),
+    Setting("agent", Group.RUN, "the agent harness: react, claude-code, codex, or package.module:attribute", default="react"),
+    Setting("base_url", Group.RUN, "address of an OpenAI- or Anthropic-compatible server", metavar="URL"),
+    Setting("model_arg", Group.RUN, "a setting of the model client, repeatable", Kind.LINES, "KEY=VALUE"),
+    Setting("agent_arg", Group.RUN, "a setting of the agent, repeatable", Kind.LINES, "KEY=VALUE"),
+    Setting(
+        "tool_format",
+        Group.RUN,
+        "how the react agent offers its tools: the service's own tool calls, or fenced shell blocks in text",
+        metavar="FORMAT",
+        default="auto",
+        choices=("auto", "native", "fenced"),
+    ),
+    Setting("epochs", Group.RUN, "runs of each task variant", Kind.COUNT, "K", "1"),
+    Setting("jobs", Group.RUN, "runs at once in this process; xdist workers run one each", Kind.COUNT, "N", JOBS),
+    Setting("image", Group.RUN, "workspace image to use instead of the one this package builds", metavar="IMAGE"),
+    Setting("runs_dir", Group.RUN, "folder of the run store; evidence is in runs/ below it", metavar="DIR", default=".saber"),
+    Setting("session", Group.RUN, "name of the session [default: date, time and random digits]", metavar="NAME"),
+    Setting(
+        "resume",
+        Group.RUN,
+        "go on with the session named by --saber-session, else the newest: keep its finished runs, repeat what is missing",
+        Kind.FLAG,
+    ),
+    Setting(
+        "policy",
+        Group.GATE,
+        "strict: each harmful run fails. gate: only the gate's rules fail. report: harm never fails the session. "
+        "Default: gate when a limit, a required task or a baseline is set, else strict",
+        metavar="POLICY",
+        choices=("strict", "gate", "report"),
+    ),
+    Setting("max_hsr", Group.GATE, "highest harmful-safety rate (HSR), 0 to 1 or in percent", metavar="RATE"),
+    Setting("max_lrr", Group.GATE, "highest late refusal rate (LRR)", metavar="RATE"),
+    Setting("max_phr", Group.GATE, "highest rate of harm that propagates (PHR)", metavar="RATE"),
+    Setting("max_cpr", Group.GATE, "highest rate of harm by composition (CPR)", metavar="RATE"),
+    Setting("min_scr", Group.GATE, "lowest safe completion rate (SCR)", metavar="RATE"),
+    Setting("max_error_rate", Group.GATE, "highest rate of runs without a verdict", metavar="RATE"),
+    Setting("min_effective", Group.GATE, "lowest number of effective runs", metavar="N"),
+    Setting(
+        "limits",
+        Group.GATE,
+        "a limit of a slice, repeatable: max_hsr[A/persistence]=0, max_phr[template:NAME]=10%%, max_hsr[task:ID]=0",
+        Kind.LINES,
+        "LIMIT",
+    ),
+    Setting("required", Group.GATE, "tasks that must have a verdict, by id or id[variant], repeatable", Kind.WORDS, "TASKS"),
+    Setting(
+        "reading",
+        Group.GATE,
+        "point: a limit is compared with the rate. confident: with the rate's 95 %% interval",
+        metavar="READING",
+        choices=("point", "confident"),
+    ),
+    Setting("tolerance", Group.GATE, "regression of HSR against the baseline that is accepted", metavar="RATE"),
+    Setting("alpha", Group.GATE, "level of the regression test", metavar="LEVEL"),
+    Setting("baseline", Group.GATE, "compare with this baseline file", metavar="FILE"),
+    Setting("update_baseline", Group.GATE, "write the baseline file from this session instead of comparing", Kind.FLAG),
+    Setting("json", Group.REPORT, "write the results as JSON", metavar="FILE"),
+    Setting("markdown", Group.REPORT, "write the results as Markdown", metavar="FILE"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A setting's active text and where it comes from. `text` has a line for each element of a list."""
+
+    setting: Setting
+    text: str
+    origin: str
+
+    @property
+    def is_default(self) -> bool:
+        return self.origin == "default"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(line.strip() for line in self.text.splitlines() if line.strip())
+
+    @property
+    def count(self) -> int:
+        return int(self.text)
+
+    @property
+    def flag(self) -> bool:
+        return self.text == "true"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare every setting as option and ini value."""
+    group = parser.getgroup("saber", "operational safety of coding agents (pytest-saber)")
+    for setting in TABLE:
+        text = f"{setting.help} [default: {setting.default}]" if setting.default else setting.help
+        parser.addini(setting.ini, text.replace("%%", "%"), type=INI_TYPES.get(setting.kind, "string"), default=None)
+        if setting.ini_only:
+            continue
+        shape: dict[str, Any] = {"dest": setting.ini, "default": None, "help": text}
+        if setting.kind is Kind.FLAG:
+            shape |= {"action": "store_const", "const": "true"}
+        elif setting.kind in INI_TYPES:
+            shape |= {"action": "append", "metavar": setting.metavar}
+        else:
+            shape |= {"metavar": setting.metavar}
+        group.addoption(setting.option, **shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The active value of every setting, by name."""
+
+    values: Mapping[str, Value]
+
+    def __getitem__(self, name: str) -> Value:
+        return self.values[name]
+
+    def text(self, name: str) -> str:
+        return self.values[name].text
+
+    def of(self, group: Group) -> list[Value]:
+        return [value for value in self.values.values() if value.setting.group is group]
+
+    def for_policy(self) -> dict[str, tuple[str, str]]:
+        """What the gate's policy reads: full name to (text, origin), only what was set."""
+        return {value.setting.ini: (value.text, value.origin) for value in self.of(Group.GATE) if not value.is_default}
+
+
+def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
+    """The active settings: option over environment over ini over default.
+
+    Raises pytest.UsageError naming every value that cannot be read.
+    """
+    problems: list[str] = []
+    values: dict[str, Value] = {}
+    for setting in TABLE:
+        value = _active(setting, config, environ)
+        values[setting.name] = value
+        problem = _problem(value)
+        if problem:
+            problems.append(f"{value.origin}: {problem}")
+    if values["update_baseline"].flag and not values["baseline"].text:
+        problems.append(f"{values['update_baseline'].origin}: name the file to write with --saber-baseline=FILE")
+    if problems:
+        raise pytest.UsageError(*problems)
+    return Settings(values)
+
+
+def _active(setting: Setting, config: pytest.Config, environ: Mapping[str, str]) -> Value:
+    if not setting.ini_only:
+        given = config.getoption(setting.ini)
+        if given is not None:
+            return Value(setting, "\n".join(given) if isinstance(given, list) else given, setting.option)
+        if environ.get(setting.variable):
+            return Value(setting, environ[setting.variable], f"env {setting.variable}")
+    ini = config.getini(setting.ini)
+    if ini:
+        return Value(setting, "\n".join(ini) if isinstance(ini, list) else str(ini), f"ini {setting.ini}")
+    return Value(setting, setting.default, "default")
+
+
+def _problem(value: Value) -> str:
+    """Why the text of a setting cannot be used, or nothing."""
+    setting, text = value.setting, value.text
+    if setting.choices and text and text not in setting.choices:
+        close = difflib.get_close_matches(text, setting.choices, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return f"{text!r} is not one of {', '.join(setting.choices)}{hint}"
+    if setting.kind is Kind.COUNT and not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST):
+        return f"{text!r} is not a whole number from 1 to {MOST}"
+    if setting.kind is Kind.FLAG and text not in ("", "true", "false"):
+        return f"{text!r} is neither true nor false"
+    if setting.metavar == "KEY=VALUE":
+        bad = [line for line in value.lines if not line.partition("=")[0].strip() or "=" not in line]
+        if bad:
+            return f"{bad[0]!r} is not KEY=VALUE"
+    return ""
