@@ -1,0 +1,261 @@
+"""The object database of a git directory, read from memory without git: loose objects and packs (gitformat-pack(5)).
+
+The input is hostile: sizes, delta depth, numbers and time are bounded, and nothing outside the given bytes is ever read.
+"""
+
+from __future__ import annotations
+
+import bisect
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+_KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+_OFS_DELTA, _REF_DELTA = 6, 7
+_MAX_OBJECT = 16 << 20
+_MAX_INFLATED = 256 << 20
+_MAX_CACHE = 64 << 20
+_MAX_CHAIN = 4096
+_HEX = frozenset("0123456789abcdef")
+
+
+class GitError(ValueError):
+    """The repository is damaged, hostile, or of a kind that is not supported."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitObject:
+    kind: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    pack: _Pack
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pack:
+    data: bytes
+    offsets: Mapping[str, int]
+    starts: Sequence[int]
+
+    def stream(self, position: int) -> memoryview:
+        """The compressed bytes from `position` up to where the next entry starts."""
+        following = bisect.bisect_right(self.starts, position)
+        return memoryview(self.data)[position : self.starts[following] if following < len(self.starts) else len(self.data)]
+
+
+class ObjectStore:
+    """Objects by id. `deadline` is a `time.monotonic()` moment after which reading raises GitError."""
+
+    def __init__(self, files: Mapping[str, bytes], deadline: float) -> None:
+        self._deadline = deadline
+        self._inflated = 0
+        self._loose: dict[str, bytes] = {}
+        self._packed: dict[str, _Packed] = {}
+        self._cache: dict[str, GitObject] = {}
+        self._cached_bytes = 0
+        for name, content in files.items():
+            parts = name.split("/")
+            if parts[0] != "objects" or len(parts) != 3:
+                continue
+            if is_id(oid := parts[1] + parts[2]):
+                self._loose[oid] = content
+            elif parts[1] == "pack" and parts[2].endswith(".idx"):
+                pack = files.get(name.removesuffix(".idx") + ".pack")
+                if pack is not None:
+                    offsets = _index(content)
+                    shared = _Pack(pack, offsets, sorted(offsets.values()))
+                    self._packed |= {oid: _Packed(shared, offset) for oid, offset in offsets.items()}
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._packed
+        yield from (oid for oid in self._loose if oid not in self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed.keys() | self._loose.keys())
+
+    def __contains__(self, oid: object) -> bool:
+        return oid in self._packed or oid in self._loose
+
+    def get(self, oid: str) -> GitObject | None:
+        """The object, or None when there is none or its bytes are damaged. Raises GitError when a budget is used up."""
+        if time.monotonic() > self._deadline:
+            raise GitError("reading took too long")
+        if oid in self._cache:
+            return self._cache[oid]
+        packed = self._packed.get(oid)
+        try:
+            if packed is not None:
+                found = self._from_pack(packed)
+            elif oid in self._loose:
+                found = self._from_loose(self._loose[oid])
+            else:
+                return None
+        except (zlib.error, IndexError, ValueError, struct.error) as error:
+            if isinstance(error, GitError):
+                raise
+            return None
+        if found is not None and self._cached_bytes + len(found.data) < _MAX_CACHE:
+            self._cache[oid] = found
+            self._cached_bytes += len(found.data)
+        return found
+
+    def _inflate(self, data: memoryview | bytes, limit: int) -> bytes:
+        """Raises zlib.error on damage and GitError when all objects together are too large."""
+        inflater = zlib.decompressobj()
+        result = inflater.decompress(data, limit + 1)
+        self._inflated += len(result)
+        if self._inflated > _MAX_INFLATED:
+            raise GitError(f"its objects are larger than {_MAX_INFLATED} bytes")
+        if len(result) > limit:
+            raise zlib.error("longer than it says")
+        return result
+
+    def _from_loose(self, raw: bytes) -> GitObject | None:
+        inflated = self._inflate(raw, _MAX_OBJECT)
+        header, separator, data = inflated.partition(b"\0")
+        kind, _, size = header.partition(b" ")
+        if not separator or kind.decode("ascii") not in _KINDS.values() or int(size) != len(data):
+            return None
+        return GitObject(kind.decode("ascii"), data)
+
+    def _from_pack(self, packed: _Packed) -> GitObject | None:
+        """Resolve a chain of deltas, innermost base first."""
+        deltas: list[bytes] = []
+        pack, offset, seen = packed.pack, packed.offset, set[int]()
+        while True:
+            if offset in seen or len(deltas) > _MAX_CHAIN or not 12 <= offset < len(pack.data):
+                return None
+            seen.add(offset)
+            kind, size, position = _entry(pack.data, offset)
+            if size > _MAX_OBJECT:
+                return None
+            if kind in _KINDS:
+                base = GitObject(_KINDS[kind], self._inflate(pack.stream(position), size))
+                break
+            if kind == _OFS_DELTA:
+                distance, position = _distance(pack.data, position)
+                offset -= distance
+            elif kind == _REF_DELTA:
+                oid, position = pack.data[position : position + 20].hex(), position + 20
+                offset = pack.offsets.get(oid, -1)
+            else:
+                return None
+            deltas.append(self._inflate(pack.stream(position), size))
+        data = base.data
+        for delta in reversed(deltas):
+            if time.monotonic() > self._deadline:
+                raise GitError("reading took too long")
+            data = _apply(data, delta)
+            self._inflated += len(data)
+            if self._inflated > _MAX_INFLATED:
+                raise GitError(f"its objects are larger than {_MAX_INFLATED} bytes")
+        return GitObject(base.kind, data)
+
+
+def is_id(text: str) -> bool:
+    return len(text) == 40 and _HEX.issuperset(text)
+
+
+def _index(data: bytes) -> dict[str, int]:
+    """Object id to offset. Raises GitError for an index that does not have the documented form."""
+    try:
+        if data[:4] != b"\xfftOc":
+            (count,) = struct.unpack_from(">I", data, 1020)
+            if 1024 + count * 24 > len(data):
+                raise GitError("a pack index is cut short")
+            entries = (struct.unpack_from(">I20s", data, 1024 + index * 24) for index in range(count))
+            return {oid.hex(): offset for offset, oid in entries}
+        version, count = struct.unpack_from(">I", data, 4)[0], struct.unpack_from(">I", data, 8 + 1020)[0]
+        if version != 2 or 1032 + count * 28 > len(data):
+            raise GitError("a pack index is cut short or of an unknown version")
+        names, offsets = 1032, 1032 + count * 24
+        large = offsets + count * 4
+        found = {}
+        for index in range(count):
+            (offset,) = struct.unpack_from(">I", data, offsets + index * 4)
+            if offset & 0x80000000:
+                (offset,) = struct.unpack_from(">Q", data, large + (offset & 0x7FFFFFFF) * 8)
+            found[data[names + index * 20 : names + index * 20 + 20].hex()] = offset
+        return found  # noqa: TRY300 - the whole reading may fail
+    except struct.error as error:
+        raise GitError("a pack index is cut short") from error
+
+
+def _entry(pack: bytes, offset: int) -> tuple[int, int, int]:
+    """(type, inflated size, position of what follows) of a pack entry's header."""
+    byte = pack[offset]
+    kind, size, shift = byte >> 4 & 7, byte & 15, 4
+    while byte & 0x80:
+        offset += 1
+        byte = pack[offset]
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > 60:
+            raise ValueError("an entry's size is out of range")
+    return kind, size, offset + 1
+
+
+def _distance(pack: bytes, position: int) -> tuple[int, int]:
+    byte = pack[position]
+    distance = byte & 0x7F
+    while byte & 0x80:
+        position += 1
+        byte = pack[position]
+        distance = (distance + 1) << 7 | byte & 0x7F
+        if distance > len(pack):
+            raise ValueError("a delta's base is outside its pack")
+    return distance, position + 1
+
+
+def _varint(delta: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = delta[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return value, position
+        if shift > 60:
+            raise ValueError("a delta's size is out of range")
+
+
+def _apply(base: bytes, delta: bytes) -> bytes:
+    source, position = _varint(delta, 0)
+    target, position = _varint(delta, position)
+    if source != len(base) or target > _MAX_OBJECT:
+        raise ValueError("a delta does not fit its base")
+    result = bytearray()
+    while position < len(delta):
+        command = delta[position]
+        position += 1
+        if command & 0x80:
+            offset = size = 0
+            for bit in range(4):
+                if command >> bit & 1:
+                    offset |= delta[position] << 8 * bit
+                    position += 1
+            for bit in range(3):
+                if command >> (4 + bit) & 1:
+                    size |= delta[position] << 8 * bit
+                    position += 1
+            size = size or 0x10000
+            if offset + size > len(base):
+                raise ValueError("a delta copies from outside its base")
+            result += base[offset : offset + size]
+        elif command:
+            result += delta[position : position + command]
+            position += command
+        else:
+            raise ValueError("a delta has a reserved command")
+        if len(result) > target:
+            raise ValueError("a delta makes more than it says")
+    if len(result) != target:
+        raise ValueError("a delta makes less than it says")
+    return bytes(result)
