@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from pydantic_core import PydanticCustomError
+
 from pytest_saber.errors import Problem
 from pytest_saber.model.canary import PLACEHOLDER
 from pytest_saber.tasks import git_consistency
 from pytest_saber.tasks.document import Loc, Node
 from pytest_saber.tasks.fields import check_path, clip, suggest
 from pytest_saber.tasks.files import Files, Finding, merge_files
-from pytest_saber.tasks.schema import AgentForm, JudgingForm, LimitsForm, ReferenceForm, ToolForm
+from pytest_saber.tasks.schema import AgentForm, Json, JudgingForm, LimitsForm, ReferenceForm, ToolForm
 from pytest_saber.tasks.schema_checks import SINKS
 from pytest_saber.tasks.schema_workspace import WorkspaceForm
 from pytest_saber.tasks.vocabulary import BUILTIN_TOOLS, PROPERTIES
@@ -73,25 +75,28 @@ def _secrets(tree: Node, sections: Sections) -> Iterator[Finding]:
     workspace, judging = sections.workspace, sections.judging
     if workspace is None or judging is None:
         return
-    for loc, name, body in _checks(tree):
-        secret = body.entries()["secret"].node.value if "secret" in body.entries() else body.value
-        if name == "secret_seen" and isinstance(secret, str) and secret not in workspace.secrets:
-            yield (
-                loc,
-                f"unknown secret {clip(secret)}{suggest(secret, workspace.secrets) or '; declare it under `workspace.secrets`'}",
-            )
-    for secret, places in judging.scope.secrets.items():
-        loc = ("judging", "scope", "secrets", secret)
+    used: list[tuple[Loc, str]] = [(loc, _named(body, "secret")) for loc, name, body in _checks(tree) if name == "secret_seen"]
+    used += [(("judging", "scope", "secrets", secret), secret) for secret in judging.scope.secrets]
+    for loc, secret in used:
         if secret not in workspace.secrets:
-            yield (
-                loc,
-                f"unknown secret {clip(secret)}{suggest(secret, workspace.secrets) or '; declare it under `workspace.secrets`'}",
-            )
+            hint = suggest(secret, workspace.secrets) or "; declare it under `workspace.secrets`"
+            yield loc, f"unknown secret {clip(secret)}{hint}"
+    for secret, places in judging.scope.secrets.items():
         for index, place in enumerate(places):
+            where = ("judging", "scope", "secrets", secret, index)
             if place not in SINKS and not any(char in place for char in "/.*~"):
-                yield (*loc, index), f"unknown place {clip(place)}{suggest(place, SINKS) or '; write a sink or a path glob'}"
+                yield where, f"unknown place {clip(place)}{suggest(place, SINKS) or '; write a sink or a path glob'}"
             elif place not in SINKS:
-                yield from (((*loc, index), text) for text in _fault(check_path, place))
+                try:
+                    check_path(place)
+                except PydanticCustomError as error:
+                    yield where, str(error)
+
+
+def _named(body: Node, field: str) -> str:
+    """The text of `field` in the body of a check, which may be in its short form."""
+    value = body.entries()[field].node.value if field in body.entries() else body.value
+    return value if isinstance(value, str) else ""
 
 
 def _checks(tree: Node) -> Iterator[tuple[tuple[str | int, ...], str, Node]]:
@@ -116,14 +121,6 @@ def _checks(tree: Node) -> Iterator[tuple[tuple[str | int, ...], str, Node]]:
             yield from walk(harm.entries()["when"].node, loc)
 
 
-def _fault(check: Callable[[str], str], value: str) -> Iterator[str]:
-    """The text of the error that `check` raises, if it does."""
-    try:
-        check(value)
-    except Exception as error:  # noqa: BLE001
-        yield str(error)
-
-
 def _tools(tree: Node, sections: Sections) -> Iterator[Finding]:
     """Tool names are unique; the judging half names tools that the agent has."""
     if sections.agent is None:
@@ -136,9 +133,9 @@ def _tools(tree: Node, sections: Sections) -> Iterator[Finding]:
             yield ("agent", "tools", index), f"tool {name!r} has the name of {owner}"
         known.add(name)
     for loc, check, body in _checks(tree):
-        tool = body.entries()["tool"].node.value if "tool" in body.entries() else body.value
-        if check == "tool_called" and isinstance(tool, str) and tool not in known:
-            yield loc, f"the task gives no tool {tool!r}{suggest(tool, known)}"
+        called = _named(body, "tool")
+        if check == "tool_called" and called not in known:
+            yield loc, f"the task gives no tool {called!r}{suggest(called, known)}"
 
 
 def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
@@ -146,11 +143,7 @@ def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
     agent, reference = sections.agent, sections.reference
     if agent is None or reference is None:
         return
-    arguments = {
-        name: (set(BUILTIN_TOOLS[name]) - {""}, set(BUILTIN_TOOLS[name]) - {""})
-        for name in BUILTIN_TOOLS
-        if name in agent.tools
-    }
+    arguments = {name: (set(fields), set(fields)) for name, fields in BUILTIN_TOOLS.items() if name in agent.tools}
     for tool in agent.tools:
         if isinstance(tool, ToolForm):
             arguments[tool.name] = (set(tool.parameters.get("properties", {})), set(tool.parameters.get("required", [])))
@@ -176,12 +169,11 @@ def _give(tool: str) -> str:
     return "; add it to `agent.tools`" if tool in BUILTIN_TOOLS else "; define it under `agent.tools`"
 
 
-def _arguments(tool: str, given: object, known: set[str], required: set[str]) -> Iterator[str]:
+def _arguments(tool: str, given: str | dict[str, Json], known: set[str], required: set[str]) -> Iterator[str]:
     if isinstance(given, str):
         if len(known) != 1 or tool not in BUILTIN_TOOLS:
             yield f"`{tool}` takes a mapping of its arguments: {', '.join(sorted(known)) or 'none, write {}'}"
         return
-    assert isinstance(given, dict)
     for name in given:
         if name not in known:
             yield f"`{tool}` has no argument {name!r}{suggest(name, known)}"

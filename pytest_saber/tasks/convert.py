@@ -24,7 +24,16 @@ from pytest_saber.model.task import (
 )
 from pytest_saber.tasks.document import Node
 from pytest_saber.tasks.files import merge_files
-from pytest_saber.tasks.schema import AgentForm, JudgingForm, ReferenceForm, ScopeForm, TaskForm, ToolForm, TrajectoryForm
+from pytest_saber.tasks.schema import (
+    AgentForm,
+    JudgingForm,
+    ReferenceForm,
+    ScopeForm,
+    StepForm,
+    TaskForm,
+    ToolForm,
+    TrajectoryForm,
+)
 from pytest_saber.tasks.schema_workspace import CommitForm, GitForm, RemoteForm, WorkspaceForm
 from pytest_saber.tasks.vocabulary import BUILTIN_TOOLS
 
@@ -152,6 +161,6 @@ def _reference(form: ReferenceForm, tree: Node) -> Reference:
     return Reference(side("safe", form.safe), side("harmful", form.harmful))
 
 
-def _step(step: dict[str, str | dict[str, object]]) -> Step:
+def _step(step: StepForm) -> Step:
     ((tool, arguments),) = step.items()
-    return Step(tool, {BUILTIN_TOOLS[tool][0]: arguments} if isinstance(arguments, str) else arguments)  # type: ignore[arg-type]
+    return Step(tool, {BUILTIN_TOOLS[tool][0]: arguments} if isinstance(arguments, str) else arguments)

@@ -1,8 +1,8 @@
 """A task file as a tree of values that know their lines.
 
 The tree is built from YAML parser events with an explicit stack, so that no input can exhaust the interpreter's stack.
-Scalars follow the core schema of YAML 1.2 (the YAML of JSON): only `true` and `false` are booleans, so `NO` stays text, dates stay
-text, and a number with a leading zero stays text. Keys are always text.
+Scalars follow the core schema of YAML 1.2 (the YAML of JSON): only `true` and `false` are booleans, so `NO` stays text, dates
+stay text, and a number with a leading zero stays text. Keys are always text.
 
 Refused, because a task needs none of them and each is a way to surprise or to exhaust a reader: anchors and aliases, tags,
 duplicate keys, several documents, keys that are not scalars.
@@ -173,7 +173,7 @@ class _Builder:
         self._documents = 0
 
     def take(self, event: yaml.Event) -> None:
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         match event:
             case yaml.DocumentStartEvent():
                 self._documents += 1
@@ -269,7 +269,8 @@ def _text_fault(text: str) -> str | None:
 
 
 def _too_large(size: int) -> str:
-    return f"the file is {size / (1 << 20):.1f} MiB, a task may have 1 MiB; use `size` in `mock_fs` or a `setup` step for large files"
+    mebibytes = size / (1 << 20)
+    return f"the file is {mebibytes:.1f} MiB, a task may have 1 MiB; use `size` in `mock_fs` or a `setup` step for large files"
 
 
 def _kind(mode: int) -> str:

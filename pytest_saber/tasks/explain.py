@@ -14,6 +14,7 @@ from pytest_saber.tasks.document import Node
 from pytest_saber.tasks.fields import clip, suggest
 from pytest_saber.tasks.schema import VERSION, TaskForm
 
+_BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _HINTS: Mapping[str, Callable[[Node], str]] = {
     "bool_type": lambda node: (
         "true or false" + (f"; write {_BOOLEANS[node.raw.lower()]}" if node.raw.lower() in _BOOLEANS else "")
@@ -26,7 +27,12 @@ _HINTS: Mapping[str, Callable[[Node], str]] = {
     "model_type": lambda _: "a mapping",
     "model_attributes_type": lambda _: "a mapping",
 }
-_BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+_BOUNDS = {
+    "greater_than": "more than",
+    "greater_than_equal": "at least",
+    "less_than": "less than",
+    "less_than_equal": "at most",
+}
 
 
 def explain(error: ValidationError, tree: Node, shown: str) -> Iterator[Problem]:
@@ -49,14 +55,14 @@ def _text(detail: ErrorDetails, place: tuple[str | int, ...], node: Node, tree: 
             f"; known: {', '.join(known)}" if known else ""
         )
         inside = f" in `{dotted(parent)}`" if parent and noun == "key" else ""
-        return f"unknown {noun} {key!r}{hint if len(hint) < 400 else ''}{inside}"
+        return f"unknown {noun} {key!r}{inside}{hint if len(hint) < 400 else ''}"
     if kind == "missing":
         inside = f" in `{dotted(place)}`" if place else ""
         return f"missing key {str(loc[-1])!r}{inside}" + ("; a task starts with `saber: 1`" if loc == ("saber",) else "")
-    if kind == "saber":
-        return f"{name}: {context['text']}" if place else str(context["text"])
     if place == ("saber",):
         return f"saber: unsupported version {clip(detail['input'])}; this release reads version {VERSION}"
+    if kind == "saber":
+        return f"{name}: {context['text']}" if place else str(context["text"])
     given = "null" if node.value is None else node.raw if node.raw and node.value != node.raw else clip(node.plain())
     if kind == "string_type":
         quoted = f'; quote it: "{node.raw}"' if node.raw and not isinstance(node.value, str) else ""
@@ -66,6 +72,8 @@ def _text(detail: ErrorDetails, place: tuple[str | int, ...], node: Node, tree: 
     if kind in ("literal_error", "enum"):
         words = [word.strip(" '") for word in str(context["expected"]).replace(" or ", ",").split(",")]
         return f"{name}: unknown value {given}{suggest(str(node.value), words) or '; known: ' + ', '.join(words)}"
+    if kind in _BOUNDS:
+        return f"{name}: {given} is not {_BOUNDS[kind]} {next(iter(context.values()))}"
     if kind in ("too_short", "string_too_short"):
         return f"{name}: must not be empty"
     if kind == "string_pattern_mismatch":
@@ -119,8 +127,13 @@ def _descend(root: dict[str, Any], schema: dict[str, Any], part: str | int) -> l
     if isinstance(part, int):
         found = schema.get("items")
     else:
-        found = schema.get("properties", {}).get(part, schema.get("additionalProperties"))
+        found = schema.get("properties", {}).get(part, _values(schema))
     return _resolve(root, found) if isinstance(found, dict) else []
+
+
+def _values(schema: dict[str, Any]) -> Any:
+    """The schema of the values of a mapping with free keys."""
+    return next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
 
 
 def _resolve(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,10 +10,11 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MAX_REGEX = 500
 MAX_PATH = 1024
@@ -37,28 +38,44 @@ def suggest(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def one_of(what: str, known: Iterable[str]) -> Callable[[str], str]:
-    """A validator that accepts the known words and suggests the nearest for any other."""
-    words = tuple(known)
+class Known:
+    """Metadata of a text that must be one of `words`; the nearest one is suggested for any other."""
 
-    def check(value: str) -> str:
-        if value not in words:
-            raise refuse(f"unknown {what} {value!r}{suggest(value, words) or '; known: ' + ', '.join(words)}")
+    def __init__(self, what: str, words: Iterable[str]) -> None:
+        self.what = what
+        self.words = tuple(words)
+
+    def check(self, value: str) -> str:
+        if value not in self.words:
+            raise refuse(f"unknown {self.what} {value!r}{suggest(value, self.words) or '; known: ' + ', '.join(self.words)}")
         return value
 
-    return check
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(schema), "enum": list(self.words)}
 
 
-def matching(pattern: str, what: str) -> Callable[[str], str]:
-    """A validator for text that must match `pattern` in full."""
-    compiled = re.compile(pattern)
+class Matching:
+    """Metadata of a text that must match `pattern` in full; `what` says in an error what it should have been."""
 
-    def check(value: str) -> str:
-        if not compiled.fullmatch(value):
-            raise refuse(f"{clip(value)} is not {what}")
+    def __init__(self, pattern: str, what: str) -> None:
+        self.pattern = pattern
+        self.what = what
+        self._compiled = re.compile(pattern)
+
+    def check(self, value: str) -> str:
+        if not self._compiled.fullmatch(value):
+            raise refuse(f"{clip(value)} is not {self.what}")
         return value
 
-    return check
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # An editor sees the document before parameters are in place.
+        return {**handler(schema), "pattern": f"^(?:{self.pattern})$|\\{{\\{{param:"}
 
 
 def clip(value: object, limit: int = 80) -> str:
@@ -102,6 +119,13 @@ def _workdir(path: str) -> str:
     return path
 
 
+def _repo_path(path: str) -> str:
+    check_path(path)
+    if path == "/":
+        raise refuse("a repository cannot be the root directory")
+    return path
+
+
 def check_inner_path(path: str) -> str:
     """A path inside a repository: relative, and not in `.git`."""
     check_path(path)
@@ -123,12 +147,6 @@ def check_regex(pattern: str) -> str:
     except (re.error, OverflowError, RecursionError, Warning) as error:
         raise refuse(f"{clip(pattern)} is not a regular expression: {error}") from error
     return pattern
-
-
-def _octal(mode: str) -> str:
-    if not re.fullmatch(r"0?[0-7]{3,4}", mode):
-        raise refuse(f'{clip(mode)} is not a mode; write octal digits in quotes, such as "0644"')
-    return mode
 
 
 def _timestamp(value: str) -> str:
@@ -166,45 +184,49 @@ def check_base64(content: str) -> None:
         raise refuse(f"the content is not base64: {error}") from error
 
 
-_SLUG = matching(r"[a-z0-9]+(-[a-z0-9]+)*", "a name of lower-case letters, digits and single hyphens, such as 'shared-cache'")
-_SNAKE = matching(r"[a-z][a-z0-9_]*", "a name of lower-case letters, digits and underscores, such as 'deploy_token'")
-
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
-Slug: TypeAlias = Annotated[str, StringConstraints(max_length=80), AfterValidator(_SLUG)]
-Snake: TypeAlias = Annotated[str, StringConstraints(max_length=64), AfterValidator(_SNAKE)]
+Slug: TypeAlias = Annotated[
+    str,
+    StringConstraints(max_length=80),
+    Matching(r"[a-z0-9]+(-[a-z0-9]+)*", "a name of lower-case letters, digits and single hyphens, such as 'shared-cache'"),
+]
+Snake: TypeAlias = Annotated[
+    str,
+    StringConstraints(max_length=64),
+    Matching(r"[a-z][a-z0-9_]*", "a name of lower-case letters, digits and underscores, such as 'deploy_token'"),
+]
 FilePath: TypeAlias = Annotated[str, AfterValidator(_file_path)]
-RepoPath: TypeAlias = Annotated[str, AfterValidator(check_path)]
+RepoPath: TypeAlias = Annotated[str, AfterValidator(_repo_path)]
 InnerPath: TypeAlias = Annotated[str, AfterValidator(check_inner_path)]
 PathGlob: TypeAlias = Annotated[str, AfterValidator(check_path)]
 WorkDir: TypeAlias = Annotated[str, AfterValidator(_workdir)]
 Regex: TypeAlias = Annotated[str, AfterValidator(check_regex)]
-Octal: TypeAlias = Annotated[str, AfterValidator(_octal)]
+Octal: TypeAlias = Annotated[str, Matching(r"0?[0-7]{3,4}", 'a mode; write octal digits in quotes, such as "0644"')]
 Timestamp: TypeAlias = Annotated[str, AfterValidator(_timestamp)]
-Person: TypeAlias = Annotated[
-    str, AfterValidator(matching(r"[^<>\s][^<>\n]* <[^<>\s]+>", "an author; write 'Ana Ruiz <ana@acme.example>'"))
-]
+Person: TypeAlias = Annotated[str, Matching(r"[^<>\s][^<>\n]* <[^<>\s]+>", "an author; write 'Ana Ruiz <ana@acme.example>'")]
 Owner: TypeAlias = Annotated[
     str,
-    AfterValidator(
-        matching(r"([a-z_][a-z0-9_-]*|[0-9]{1,9})(:([a-z_][a-z0-9_-]*|[0-9]{1,9}))?", "an owner; write 'user' or 'user:group'")
+    Matching(
+        r"([a-z_][a-z0-9_-]*|[0-9]{1,9})(:([a-z_][a-z0-9_-]*|[0-9]{1,9}))?",
+        "an owner; write 'user' or 'user:group'",
     ),
 ]
-User: TypeAlias = Annotated[str, AfterValidator(matching(r"[a-z_][a-z0-9_-]{0,31}", "a user name"))]
-EnvName: TypeAlias = Annotated[str, AfterValidator(matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable"))]
-HostName: TypeAlias = Annotated[str, AfterValidator(matching(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "a host name"))]
+User: TypeAlias = Annotated[str, Matching(r"[a-z_][a-z0-9_-]{0,31}", "a user name")]
+EnvName: TypeAlias = Annotated[str, Matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]
+HostName: TypeAlias = Annotated[str, Matching(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "a host name")]
+ConfigKey: TypeAlias = Annotated[
+    str, Matching(r"[A-Za-z0-9-]+(\.[^\n]+)?\.[A-Za-z][A-Za-z0-9-]*", "a key of git's configuration, such as 'user.name'")
+]
 RefName: TypeAlias = Annotated[
     str,
-    AfterValidator(
-        matching(
-            r"(?!.*(\.\.|//|@\{|\.lock$|\.lock/))[A-Za-z0-9_][A-Za-z0-9_./+@-]*(?<![./])",
-            "the name of a branch or tag, such as 'main'",
-        )
+    Matching(
+        r"(?!.*(\.\.|//|@\{|\.lock$|\.lock/))[A-Za-z0-9_][A-Za-z0-9_./+@-]*(?<![./])",
+        "the name of a branch or tag, such as 'main'",
     ),
 ]
 RefGlob: TypeAlias = Annotated[str, AfterValidator(_ref_glob)]
 RepoRef: TypeAlias = Annotated[str, AfterValidator(_pair("a repository and a ref", "'/srv/git/web.git:refs/heads/main'"))]
 PathTable: TypeAlias = Annotated[str, AfterValidator(_pair("a database file and a table", "'data/app.db:users'"))]
 Url: TypeAlias = Annotated[
-    str, StringConstraints(max_length=500), AfterValidator(matching(r"https?://[^\s<>\"']+", "a URL that starts with https://"))
+    str, StringConstraints(max_length=500), Matching(r"https?://[^\s<>\"']+", "a URL that starts with https://")
 ]
-Positive: TypeAlias = Annotated[int, Field(gt=0)]

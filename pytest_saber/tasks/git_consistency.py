@@ -61,7 +61,7 @@ def findings(workspace: WorkspaceForm, files: Files) -> Iterator[Finding]:
     spec = WorkspaceSpec(workspace.workdir, workspace.user)
     places: dict[str, str] = {}
     for index, repository in enumerate(workspace.git):
-        loc: _Place = ("workspace", "git", index) if len(workspace.git) > 1 else ("workspace", "git", 0)
+        loc: _Place = ("workspace", "git", index)
         root = spec.resolve(repository.path)
         for path, where in [(root, (*loc, "path")), *_remote_paths(spec, repository, loc)]:
             if path in places:

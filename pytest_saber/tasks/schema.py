@@ -14,6 +14,7 @@ from pytest_saber.model.task import Limits
 from pytest_saber.model.terms import Category, Cause, Outcome, Scenario
 from pytest_saber.tasks.fields import (
     Form,
+    Known,
     PathGlob,
     PathTable,
     Regex,
@@ -23,7 +24,6 @@ from pytest_saber.tasks.fields import (
     Text,
     Url,
     clip,
-    one_of,
     refuse,
 )
 from pytest_saber.tasks.schema_checks import CheckForm
@@ -33,7 +33,6 @@ from pytest_saber.tasks.vocabulary import BUILTIN_TOOLS
 VERSION = 1
 MAX_VARIANTS = 64
 
-_MODEL: dict[str, Any] = {"strict": False}
 Json: TypeAlias = Any
 
 
@@ -74,7 +73,7 @@ class ToolForm(Form):
         return schema
 
 
-BuiltinTool: TypeAlias = Annotated[str, BeforeValidator(lambda value: one_of("tool", BUILTIN_TOOLS)(value))]
+BuiltinTool: TypeAlias = Annotated[str, Known("tool", BUILTIN_TOOLS)]
 AgentTool: TypeAlias = Annotated[
     Annotated[BuiltinTool, Tag("builtin")] | Annotated[ToolForm, Tag("own")],
     Discriminator(lambda value: "builtin" if isinstance(value, str) else "own"),
@@ -161,6 +160,8 @@ class JudgingForm(Form):
 
 
 def _one_call(value: Any) -> Any:
+    if isinstance(value, str):
+        raise refuse(f"a step is a mapping with a tool's name as its key; write {{bash: {clip(value, 40)}}}")
     if isinstance(value, dict) and len(value) != 1:
         raise refuse(f"a step is one tool call with one key, the tool's name; this has {clip(list(value))}")
     return value
@@ -171,11 +172,15 @@ def _step_schema(schema: dict[str, Any]) -> None:
     schema["examples"] = [{"bash": "ls -la"}, {"write_file": {"path": "notes.md", "content": "..."}}]
 
 
+Arguments: TypeAlias = Annotated[
+    Annotated[str, Tag("text")] | Annotated[dict[str, Json], Tag("mapping")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "mapping"),
+]
 StepForm: TypeAlias = Annotated[
-    dict[str, str | dict[str, Json]],
+    dict[str, Arguments],
     BeforeValidator(_one_call),
     Field(
-        description="One tool call: tool name to its arguments. Text is `command` of bash, `path` of read_file.",
+        description="One tool call: tool name to its arguments. A bare text is the `command` of bash, the `path` of read_file.",
         json_schema_extra=_step_schema,
     ),
 ]
@@ -214,10 +219,19 @@ class ReferenceForm(Form):
         return self
 
 
+def _parameter(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise refuse(f"{clip(value)} is neither text nor a whole number; quote it")
+    return value
+
+
+Parameters: TypeAlias = dict[Snake, Annotated[str | int, BeforeValidator(_parameter)]]
+
+
 class VariantForm(Form):
     """One parameter set. Each variant becomes an item `id[variant]`."""
 
-    parameters: dict[Snake, str | int] = Field(default={}, description="Parameters of this variant; they replace the task's.")
+    parameters: Parameters = Field(default={}, description="Parameters of this variant; they replace the task's.")
     override: dict[str, Json] = Field(
         default={}, description="Merged into the document: mappings key by key, lists and scalars replace, null removes a key."
     )
@@ -236,21 +250,25 @@ class VariantForm(Form):
         return override
 
 
+def _version(value: Any) -> Any:
+    if isinstance(value, bool | float):  # both compare equal to 1
+        raise refuse(str(value))
+    return value
+
+
 class TaskForm(Form):
     """A task: one document. Keys up to `limits` are the agent-facing half, the others never enter the workspace."""
 
-    saber: Literal[1] = Field(description="Version of the format: 1.")
+    saber: Annotated[Literal[1], BeforeValidator(_version)] = Field(description="Version of the format: 1.")
     id: Slug = Field(description="Name of the task, unique in the suite.")
     title: Text = Field(description="One line for people; the agent never sees it.")
     scenario: Annotated[Scenario, Field(strict=False)] = Field(
-        description="A: instructions embedded in content. B: a risky way chosen by the agent. C: a hazard that lies in the context."
+        description="A: instructions embedded in content. B: a risky way the agent chooses. C: a hazard in the context."
     )
     category: Annotated[Category, Field(strict=False)] = Field(description="Kind of harm that the task makes possible.")
     template: Slug | None = Field(default=None, description="Tasks of one template are not independent; default: `id`.")
     source: SourceForm | None = Field(default=None, description="The public incident that the task is made of.")
-    parameters: dict[Snake, str | int] = Field(
-        default={}, description="Values for `{{param:NAME}}` in any text and any key below."
-    )
+    parameters: Parameters = Field(default={}, description="Values for `{{param:NAME}}` in any text and any key below.")
     agent: AgentForm = Field(description="All that the agent under test is told.")
     workspace: WorkspaceForm = Field(description="The sandboxed project.")
     limits: LimitsForm = Field(default=LimitsForm(), description="Bounds of a run.")
@@ -263,9 +281,8 @@ class TaskForm(Form):
     )
 
 
-ExpansionForm: type[Form] = create_model(
-    "ExpansionForm",
-    __base__=Form,
-    __doc__="What must be sound before a document can be expanded into its items.",
-    **{name: (field.annotation, field) for name, field in TaskForm.model_fields.items() if name in ("parameters", "variants")},
-)
+_EXPANSION: dict[str, Any] = {
+    name: (field.annotation, field) for name, field in TaskForm.model_fields.items() if name in ("parameters", "variants")
+}
+ExpansionForm = create_model("ExpansionForm", __base__=Form, **_EXPANSION)
+"""What must be sound before a document can be expanded into its items."""

@@ -11,12 +11,12 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, create_model, model_validator
+from pydantic import Field, GetJsonSchemaHandler, create_model, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from pytest_saber.model.checks import LEAVES, VOCABULARY, All, AnyOf, Check, Leaf, Not
-from pytest_saber.tasks.fields import Form, InnerPath, Octal, PathGlob, RefGlob, Regex, RepoPath, Snake, Text, one_of, refuse
+from pytest_saber.tasks.fields import Form, InnerPath, Known, Octal, PathGlob, RefGlob, Regex, RepoPath, Snake, Text, refuse
 
 SINKS = ("any", "outbound", "git", "archive", "file", "answer", "output")
 REF_CHANGES = ("any", "created", "deleted", "forward", "rewritten")
@@ -29,7 +29,7 @@ _FIELDS: Mapping[str, tuple[Any, str]] = {
     "bits": (Octal, 'Octal mode bits as text, such as "0111".'),
     "repo": (RepoPath, "Path of the repository."),
     "ref": (RefGlob, "Glob on the full names of refs, such as `refs/heads/main`."),
-    "how": (Annotated[str, AfterValidator(one_of("change of a ref", REF_CHANGES))], "One of: " + ", ".join(REF_CHANGES) + "."),
+    "how": (Annotated[str, Known("change of a ref", REF_CHANGES)], "One of: " + ", ".join(REF_CHANGES) + "."),
     "key": (Text, "Glob on configuration keys, such as `remote.*.url`."),
     "table": (Text, "Name of the table."),
     "where": (dict[str, _Scalar], "Column to value; all must be equal."),
@@ -42,7 +42,7 @@ _FIELDS: Mapping[str, tuple[Any, str]] = {
     "tool": (Text, "Name of the tool."),
     "arguments": (dict[str, Regex], "Argument to regular expression; all must match."),
     "secret": (Snake, "Name of the secret."),
-    "sink": (Annotated[str, AfterValidator(one_of("sink", SINKS))], "One of: " + ", ".join(SINKS) + "."),
+    "sink": (Annotated[str, Known("sink", SINKS)], "One of: " + ", ".join(SINKS) + "."),
     "host": (Text, "Glob on host names."),
 }
 _SPECIAL: Mapping[tuple[str, str], tuple[Any, str]] = {
@@ -64,7 +64,8 @@ class Body(Form):
         if short and not isinstance(value, list):
             return {short: value}
         fields = ", ".join(field.name for field in dataclasses.fields(cls.check))
-        raise refuse(f"`{cls.check.NAME}` takes a mapping of {fields}")
+        one = f"one text (its `{short}`) or " if short else ""
+        raise refuse(f"`{cls.check.NAME}` takes {one}a mapping of {fields}; use `all` or `any` for several")
 
     @model_validator(mode="after")
     def _agree(self) -> Body:
@@ -90,8 +91,12 @@ class Body(Form):
 
     def build(self) -> Leaf:
         """The frozen check."""
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        return self.check(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        values: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        return self.check(**{name: _frozen(value) for name, value in values.items()})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _body(check: type[Leaf]) -> type[Body]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from pytest_saber.model.canary import KINDS
 from pytest_saber.tasks.fields import (
+    ConfigKey,
     EnvName,
     FilePath,
     Form,
     HostName,
     InnerPath,
+    Known,
     Octal,
     Owner,
     Person,
@@ -24,7 +26,6 @@ from pytest_saber.tasks.fields import (
     User,
     WorkDir,
     check_base64,
-    one_of,
     refuse,
 )
 
@@ -32,7 +33,7 @@ from pytest_saber.tasks.fields import (
 class SecretForm(Form):
     """A canary: a value in the real shape of its kind, new in every run. A bare string is its kind."""
 
-    kind: Annotated[str, AfterValidator(one_of("kind of secret", KINDS))] = Field(
+    kind: Annotated[str, Known("kind of secret", KINDS)] = Field(
         description="Shape of the value. One of: " + ", ".join(sorted(KINDS)) + "."
     )
 
@@ -130,7 +131,7 @@ class GitForm(Form):
     remotes: list[RemoteForm] = Field(default=[], description="Bare repositories reachable by path.")
     staged: list[InnerPath] = Field(default=[], description="Paths whose final content is in the index.")
     stashes: list[StashForm] = Field(default=[], description="Stashed work, oldest first.")
-    config: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+(\..+)?\.[A-Za-z][A-Za-z0-9-]*$")], str] = Field(
+    config: dict[ConfigKey, str] = Field(
         default={}, description="Values of the repository's configuration, such as `user.name`."
     )
 

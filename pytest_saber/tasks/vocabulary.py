@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-BUILTIN_TOOLS: Mapping[str, tuple[str, str]] = {
-    "bash": ("command", ""),
-    "read_file": ("path", ""),
+BUILTIN_TOOLS: Mapping[str, tuple[str, ...]] = {
+    "bash": ("command",),
+    "read_file": ("path",),
     "write_file": ("path", "content"),
 }
-"""Tool to the names of its arguments; the first is what a bare text sets in a step when it is the only one."""
+"""Tool to the names of its arguments, all of them required texts."""
 
 PROPERTIES = (
     "deletion",
