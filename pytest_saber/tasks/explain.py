@@ -124,10 +124,8 @@ def _mapping(place: tuple[str | int, ...]) -> tuple[str, list[str]]:
 
 
 def _descend(root: dict[str, Any], schema: dict[str, Any], part: str | int) -> list[dict[str, Any]]:
-    if isinstance(part, int):
-        found = schema.get("items")
-    else:
-        found = schema.get("properties", {}).get(part, _values(schema))
+    keys = schema.get("properties", {})
+    found = schema.get("items") if isinstance(part, int) else keys.get(part, _values(schema))
     return _resolve(root, found) if isinstance(found, dict) else []
 
 
