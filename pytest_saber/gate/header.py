@@ -20,9 +20,8 @@ def lines(policy: Policy, baseline: Baseline | None = None) -> list[str]:
         return text
     overall = [policy.error_budget, policy.effective_floor]
     limits = [*overall, *(limit for limit in policy.limits if limit not in overall)]
-    text.append(
-        "saber gate: " + ", ".join(_bound(limit) for limit in limits) + f"; limits read at the {_sourced(policy.reading)}"
-    )
+    bounds = ", ".join(_bound(limit) for limit in limits)
+    text.append(f"saber gate: {bounds}; reading {_sourced(policy.reading)}")
     if policy.required:
         names = " ".join(name.value for name in policy.required)
         text.append(f"saber required: {names} ({policy.required[0].origin})")
@@ -31,7 +30,8 @@ def lines(policy: Policy, baseline: Baseline | None = None) -> list[str]:
         count = f"{epochs[0]}" if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]}"
         text.append(
             f"saber baseline: {baseline.path} ({baseline.agent.agent} with {baseline.agent.model}, "
-            f"{len(baseline.tasks)} tasks, epochs {count}), tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
+            f"{len(baseline.tasks)} tasks, epochs {count}), "
+            f"tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
         )
     return text
 
