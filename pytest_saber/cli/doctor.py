@@ -121,9 +121,9 @@ def _engine(environ: Mapping[str, str]) -> Iterator[Check]:
         return
     try:
         info, version = client.info(), client.version()
-        yield _engine_version(info, version, _endpoint(environ))
-        yield _storage(info)
-        yield _limits(info)
+        yield engine_version(info, version, _endpoint(environ))
+        yield storage(info)
+        yield limits(info)
         yield _rights(info)
         yield _image(client)
         yield _disk(info)
@@ -155,7 +155,8 @@ def _engine_fix(environ: Mapping[str, str]) -> str:
     return "Install Docker (https://docs.docker.com/engine/install/) and start it."
 
 
-def _engine_version(info: Mapping[str, Any], version: Mapping[str, Any], endpoint: str) -> Check:
+def engine_version(info: Mapping[str, Any], version: Mapping[str, Any], endpoint: str) -> Check:
+    """Judge the engine by its `info` and `version` answers."""
     detail = f"Docker {version.get('Version')}, API {version.get('ApiVersion')}, {info.get('OperatingSystem')}, at {endpoint}"
     if info.get("OSType") != "linux":
         return Check(
@@ -168,7 +169,8 @@ def _engine_version(info: Mapping[str, Any], version: Mapping[str, Any], endpoin
     return Check("engine", Status.OK, detail)
 
 
-def _storage(info: Mapping[str, Any]) -> Check:
+def storage(info: Mapping[str, Any]) -> Check:
+    """Judge the storage driver of the engine's `info`."""
     driver = str(info.get("Driver"))
     if driver in {"overlay2", "overlayfs"}:
         return Check("storage", Status.OK, driver)
@@ -180,7 +182,8 @@ def _storage(info: Mapping[str, Any]) -> Check:
     )
 
 
-def _limits(info: Mapping[str, Any]) -> Check:
+def limits(info: Mapping[str, Any]) -> Check:
+    """Whether the engine of this `info` can hold a workspace to its limits."""
     detail = f"cgroup v{info.get('CgroupVersion', '1')}, driver {info.get('CgroupDriver')}"
     kinds = {"memory": "MemoryLimit", "pids": "PidsLimit", "CPU": "CpuCfsQuota"}
     missing = [kind for kind, key in kinds.items() if not info.get(key)]

@@ -136,7 +136,7 @@ def ensure(client: docker.DockerClient, *, progress: Progress, context: Path | N
     with _lock(cache_dir() / "image.lock", progress):
         if tag := find(client, context):
             return tag
-        recipe = _obtain_base(client, recipes(context), progress)
+        recipe = obtain_base(client, recipes(context), progress)
         _build(client, recipe, progress)
     return recipe.tag
 
@@ -155,8 +155,8 @@ def remove(client: docker.DockerClient, tag: str) -> None:
         client.api.remove_image(tag)
 
 
-def _obtain_base(client: docker.DockerClient, forms: tuple[Recipe, ...], progress: Progress) -> Recipe:
-    """The first form whose base is there or can be had."""
+def obtain_base(client: docker.DockerClient, forms: tuple[Recipe, ...], progress: Progress) -> Recipe:
+    """The first form whose base is there or can be had. Raises as `ensure`."""
     for recipe in forms:
         if _has(client, recipe.base):
             return recipe
@@ -167,7 +167,7 @@ def _obtain_base(client: docker.DockerClient, forms: tuple[Recipe, ...], progres
         return wanted
     if len(forms) == 1:
         raise InfrastructureFault(
-            FaultSource.ENGINE, f"cannot pull {wanted.base}, the base that SABER_BASE_IMAGE names: {reason}"
+            FaultSource.ENGINE, f"cannot pull {wanted.base}, which SABER_BASE_IMAGE names: {reason}"
         )
     made = forms[1]
     if shutil.which(_MMDEBSTRAP[0]) is None:
