@@ -10,12 +10,12 @@ import unicodedata
 
 LINE = 300
 BLOCK = 4000
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 _MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~&:@$")
 
 
 def line(text: str, limit: int = LINE) -> str:
-    """One printable line: control, format and unassigned characters as `\\x1b`, line ends as ` / `, cut at `limit`."""
+    """One printable line: control, format and unassigned characters and odd spaces as `\\x1b`, line ends as ` / `, cut at `limit`."""
     text = _cut(text, limit)
     return " / ".join(part.strip() for part in _visible(text).splitlines() if part.strip())
 
@@ -104,7 +104,7 @@ def _cut(text: str, limit: int) -> str:
 
 def _visible(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\t", "    ")
-    return "".join(char if char == "\n" or unicodedata.category(char) not in _HIDDEN else _escape(char) for char in text)
+    return "".join(char if char in " \n" or unicodedata.category(char) not in _HIDDEN else _escape(char) for char in text)
 
 
 def _escape(char: str) -> str:
