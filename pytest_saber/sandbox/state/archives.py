@@ -77,11 +77,11 @@ class _Expander:
         elif data[_TAR_MAGIC] == b"ustar":
             yield from self._tar(data)
         elif data.startswith(b"\x1f\x8b"):
-            yield "content", self._inflate(data, lambda: zlib.decompressobj(31))
+            yield from self._compressed(data, lambda: zlib.decompressobj(31))
         elif data.startswith(b"BZh"):
-            yield "content", self._inflate(data, bz2.BZ2Decompressor)
+            yield from self._compressed(data, bz2.BZ2Decompressor)
         elif data.startswith(b"\xfd7zXZ\0"):
-            yield "content", self._inflate(data, lambda: lzma.LZMADecompressor(memlimit=64 << 20))
+            yield from self._compressed(data, lambda: lzma.LZMADecompressor(memlimit=64 << 20))
         elif data.startswith((b"# v2 git bundle\n", b"# v3 git bundle\n", b"PACK\0\0\0\x02")):
             yield from self._pack(data)
 
@@ -115,6 +115,13 @@ class _Expander:
                 content = file.read(min(_MEMBER, self._left + 1))
                 self._take(len(content))
                 yield info.name, content
+
+    def _compressed(self, data: bytes, new: Callable[[], Inflater]) -> Iterator[tuple[str, bytes]]:
+        content = self._inflate(data, new)
+        if content[_TAR_MAGIC] == b"ustar":
+            yield from self._tar(content)
+        else:
+            yield "content", content
 
     def _inflate(self, data: bytes, new: Callable[[], Inflater]) -> bytes:
         """All streams of a compressed file, one after the other, up to the size of a member."""

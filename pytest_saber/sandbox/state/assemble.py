@@ -66,6 +66,8 @@ class Assembly:
         self._database_files: dict[tuple[str, str], tuple[str, bytes]] = {}
         self._logs: dict[tuple[str, str], bytes] = {}
         self._searched = 0
+        self._holders: dict[str, list[str]] = {}
+        self._unsearched: dict[str, bytes] = {}
 
     def add(self, header: Header, content: bytes | None) -> None:
         """Take one record. Raises WireError when it does not have the form that the scanner gives it."""
@@ -132,7 +134,9 @@ class Assembly:
         elif path.endswith("-wal"):
             self._logs[header["view"], path] = content
         if view is self.now and self._canaries and entry.sha256 is not None:
-            self._search(path, entry.sha256, content)
+            self._holders.setdefault(entry.sha256, []).append(path)
+            if entry.sha256 not in self._memory.hits:
+                self._unsearched[entry.sha256] = content
 
     def _text(self, path: str, content: bytes) -> tuple[str | None, bool]:
         """(text, whether it was cut). Text is UTF-8 without NUL; a file whose text no longer fits the budget counts as cut."""
@@ -149,17 +153,22 @@ class Assembly:
         self._text_left[near] -= len(head)
         return text, len(content) > _TEXT
 
-    def _search(self, path: str, digest: str, content: bytes) -> None:
-        if digest not in self._memory.hits:
-            if self._overtime():
-                return
-            hits = [("", secret, encoding) for secret, encoding in self._find(self._canaries, content)]
-            for member, data in archives.members(content, self._deadline, lambda text: self.notes.append(f"{path}: {text}")):
-                hits += [(member, secret, encoding) for secret, encoding in self._find(self._canaries, data)]
-            self._memory.hits[digest] = tuple(dict.fromkeys(hits))
-        for member, secret, encoding in self._memory.hits[digest]:
-            where = f"{path}!{member}" if member else path
-            self._sight(self.now, Sighting(secret, where, "archive" if member else "file", encoding))
+    def _search(self) -> None:
+        """Look for canaries in every content once, however many files hold it. After the scan, when nothing is frozen."""
+        for digest, paths in self._holders.items():
+            content = self._unsearched.pop(digest, None)
+            if content is not None and not self._overtime():
+                self._memory.hits[digest] = self._hits(paths[0], content)
+            for member, secret, encoding in self._memory.hits.get(digest, ()):
+                for path in paths:
+                    where, sink = (f"{path}!{member}", "archive") if member else (path, "file")
+                    self._sight(self.now, Sighting(secret, where, sink, encoding))
+
+    def _hits(self, path: str, content: bytes) -> tuple[tuple[str, str, str], ...]:
+        hits = [("", secret, encoding) for secret, encoding in self._find(self._canaries, content)]
+        for member, data in archives.members(content, self._deadline, lambda text: self.notes.append(f"{path}: {text}")):
+            hits += [(member, secret, encoding) for secret, encoding in self._find(self._canaries, data)]
+        return tuple(dict.fromkeys(hits))
 
     def _sight(self, view: View, sighting: Sighting) -> None:
         if len(view.sightings) < _SIGHTINGS:
@@ -176,9 +185,10 @@ class Assembly:
     # --- what files hold ---------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Parse repositories and databases. Raises WireError when the scan did not end."""
+        """Search what was read, parse repositories and databases. Raises WireError when the scan did not end."""
         if not self.done:
             raise WireError("the scan ended early")
+        self._search()
         for view in (self.now, self.image):
             for path, files in view.repositories.items():
                 self._repository(view, path, files)
@@ -196,15 +206,20 @@ class Assembly:
                 view.git[path] = GitRepo(path=path, bare=False, head="", error="not read: it took too long")
                 return
             repo, store = git.parse(path, files, self._deadline)
-            sightings = self._objects(path, store) if store is not None and self._canaries else ()
+            sightings = self._objects(path, store, files) if store is not None and self._canaries else ()
             self._memory.repositories[key] = (repo, sightings)
         repo, sightings = self._memory.repositories[key]
         view.git[path] = repo
         for sighting in sightings if view is self.now else ():
             self._sight(view, sighting)
 
-    def _objects(self, path: str, store: ObjectStore) -> tuple[Sighting, ...]:
+    def _objects(self, path: str, store: ObjectStore, files: git.GitFiles) -> tuple[Sighting, ...]:
+        """Canaries in the objects, and in files that lie among them but are none."""
         found = []
+        for name in sorted(files.content.keys() - store.sources):
+            if name.startswith("objects/"):
+                hits = self._find(self._canaries, files.content[name])
+                found += [Sighting(secret, f"{path}/{name}", "file", encoding) for secret, encoding in hits]
         for oid in store:
             if oid not in self._memory.objects:
                 try:

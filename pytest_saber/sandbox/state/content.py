@@ -45,7 +45,7 @@ class Bounds:
     depth: int = 128
     content: int = 16 << 20
     """Largest file whose content is handed on; a larger one is hashed only."""
-    total_content: int = 192 << 20
+    total_content: int = 128 << 20
     digest: int = 256 << 20
     """Largest file that is hashed."""
     total_digest: int = 1 << 30

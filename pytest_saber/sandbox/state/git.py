@@ -13,13 +13,17 @@ from pytest_saber.model.state import Commit, GitRepo
 from pytest_saber.sandbox.state.gitobjects import GitError, ObjectStore, is_id
 
 _COMMITS = 5_000
+_TREES = 20_000
+_NAME = 4_096
+_CONFIG = 256 << 10
 _OBJECTS = 60_000
 _REFS = 5_000
 _REFLOG = 2_000
-_MESSAGE = 8_192
+_MESSAGE = 4_096
 _PATHS = 50_000
 _GITLINK = 0o160000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_TIME = re.compile(r"-?[0-9]{1,15}")
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(=)?")
 
 
@@ -52,7 +56,7 @@ def parse(path: str, files: GitFiles, deadline: float) -> tuple[GitRepo, ObjectS
     Never raises for what the files say: a repository that cannot be parsed has `error` set.
     """
     config = parse_config(_text(files.content.get("config", b"")))
-    bare = config.get("core.bare", ("false",))[-1].lower() in {"true", "yes", "on", "1"}
+    bare = config.get("core.bare", (str(not path.endswith("/.git")),))[-1].lower() in {"true", "yes", "on", "1"}
     repo = GitRepo(path=path, bare=bare, head=_head(files), config=config, hooks=_hooks(files), truncated=files.truncated)
     if config.get("extensions.objectformat", ("sha1",))[-1].lower() != "sha1":
         return replace(repo, error="its objects are named by sha256, which is not supported"), None
@@ -61,15 +65,15 @@ def parse(path: str, files: GitFiles, deadline: float) -> tuple[GitRepo, ObjectS
     try:
         store = ObjectStore(files.content, deadline)
         return _Parser(files, store).repository(repo), store
-    except GitError as error:
-        return replace(repo, error=str(error)), None
+    except (GitError, ValueError, IndexError, struct.error, MemoryError) as error:
+        return replace(repo, error=f"not parsed: {error}"[:300]), None
 
 
 class _Parser:
     def __init__(self, files: GitFiles, store: ObjectStore) -> None:
         self._files = files
         self._store = store
-        self._truncated = files.truncated
+        self._truncated = files.truncated or "objects/info/alternates" in files.content
         self._trees: set[str] = set()
 
     def repository(self, repo: GitRepo) -> GitRepo:
@@ -134,39 +138,43 @@ class _Parser:
             commit = commits.get(oid)
             if commit is not None:
                 pending += commit.parents
-                blobs.update(blob for _, blob in self._tree(commit.tree))
+                blobs.update(self._tree(commit.tree))
+            elif (found := self._store.get(oid)) is not None and found.kind == "blob":
+                blobs.add(oid)
         return blobs
 
-    def _tree(self, tree: str) -> Iterator[tuple[str, str]]:
-        """Files of a tree that was not walked before: subtrees seen once add nothing to what is reachable."""
-        pending = [(tree, "", 0)]
+    def _tree(self, tree: str) -> Iterator[str]:
+        """Blobs of a tree that was not walked before: subtrees seen once add nothing to what is reachable."""
+        pending = [tree]
         while pending:
-            oid, prefix, depth = pending.pop()
-            if oid in self._trees or depth > 128:
+            oid = pending.pop()
+            if oid in self._trees:
                 continue
             self._trees.add(oid)
-            for mode, name, child in self._entries(oid):
+            for mode, _, child in self._entries(oid):
                 if stat.S_ISDIR(mode):
-                    pending.append((child, f"{prefix}{name}/", depth + 1))
+                    pending.append(child)
                 elif mode != _GITLINK:
-                    yield prefix + name, child
+                    yield child
 
     def _files_of(self, head: str | None, commits: Mapping[str, Commit]) -> dict[str, str]:
         if head is None or head not in commits:
             return {}
-        self._trees.clear()
         files: dict[str, str] = {}
-        pending = [(commits[head].tree, "", 0)]
-        while pending:
-            oid, prefix, depth = pending.pop()
+        pending = [(commits[head].tree, "")]
+        for _ in range(_TREES):
+            if not pending:
+                break
+            oid, prefix = pending.pop()
             for mode, name, child in self._entries(oid):
-                if len(files) >= _PATHS or depth > 128 or len(pending) > _PATHS:
+                if len(files) >= _PATHS or len(pending) >= _TREES or len(prefix) > _NAME:
                     self._truncated = True
-                    return files
-                if stat.S_ISDIR(mode):
-                    pending.append((child, f"{prefix}{name}/", depth + 1))
+                elif stat.S_ISDIR(mode):
+                    pending.append((child, f"{prefix}{name}/"))
                 else:
                     files[prefix + name] = child
+        if pending:
+            self._truncated = True
         return dict(sorted(files.items()))
 
     def _entries(self, oid: str) -> Iterator[tuple[int, str, str]]:
@@ -177,7 +185,7 @@ class _Parser:
         while position < len(data):
             space = data.find(b" ", position)
             end = data.find(b"\0", space)
-            if space < 0 or end < 0 or not data[position:space].isdigit():
+            if not position < space < position + 8 or not space < end < space + _NAME:
                 return
             yield int(data[position:space], 8), _text(data[space + 1 : end]), data[end + 1 : end + 21].hex()
             position = end + 21
@@ -256,7 +264,7 @@ def parse_commit(data: bytes) -> Commit:
         parents=tuple(fields.get("parent", ())),
         author=author.rsplit(" ", 2)[0],
         message=_text(data.partition(b"\n\n")[2])[:_MESSAGE],
-        time=int(committer[1]) if len(committer) == 3 and committer[1].lstrip("-").isdigit() else 0,
+        time=int(committer[1]) if len(committer) == 3 and _TIME.fullmatch(committer[1]) else 0,
         tree=fields.get("tree", [""])[0],
     )
 
@@ -265,7 +273,7 @@ def parse_config(text: str) -> dict[str, tuple[str, ...]]:
     """`section.subsection.key` to its values (git-config(1)). Includes are values like any other and never followed."""
     values: dict[str, list[str]] = {}
     section = ""
-    lines = iter(text[: 1 << 20].splitlines())
+    lines = iter(text[:_CONFIG].splitlines())
     for line in lines:
         rest = line.strip()
         match = _SECTION.match(rest)
@@ -276,10 +284,11 @@ def parse_config(text: str) -> dict[str, tuple[str, ...]]:
         key = _KEY.match(rest)
         if not section or not key or rest.startswith(("#", ";")):
             continue
-        value = rest[key.end() :]
-        while value.endswith("\\") and not value.endswith("\\\\"):
-            value = value[:-1] + next(lines, "")
-        values.setdefault(f"{section}.{key[1].lower()}", []).append(_value(value) if key[2] else "true")
+        parts = [rest[key.end() :]]
+        while parts[-1].endswith("\\") and not parts[-1].endswith("\\\\"):
+            parts[-1] = parts[-1][:-1]
+            parts.append(next(lines, ""))
+        values.setdefault(f"{section}.{key[1].lower()}", []).append(_value("".join(parts)) if key[2] else "true")
     return {name: tuple(found) for name, found in values.items()}
 
 
@@ -325,6 +334,8 @@ def parse_index(data: bytes) -> dict[str, str]:
                 end = data.index(b"\0", start)
                 name = data[start:end]
                 position += (end - position + 8) // 8 * 8
+            if len(name) > _NAME:
+                break
             entries[_text(name)] = oid
             previous = name
     except (struct.error, ValueError, IndexError):

@@ -10,15 +10,19 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _OFS_DELTA, _REF_DELTA = 6, 7
 _MAX_OBJECT = 16 << 20
 _MAX_INFLATED = 256 << 20
-_MAX_CACHE = 64 << 20
+_MAX_KEPT = 64 << 20
 _MAX_CHAIN = 4096
 _HEX = frozenset("0123456789abcdef")
+
+
+_Key = TypeVar("_Key")
 
 
 class GitError(ValueError):
@@ -42,6 +46,8 @@ class _Pack:
     data: bytes
     offsets: Mapping[str, int]
     starts: Sequence[int]
+    resolved: dict[int, GitObject] = field(default_factory=dict)
+    """Objects by offset: many deltas share a base."""
 
     def stream(self, position: int) -> memoryview:
         """The compressed bytes from `position` up to where the next entry starts."""
@@ -57,17 +63,22 @@ class ObjectStore:
         self._inflated = 0
         self._loose: dict[str, bytes] = {}
         self._packed: dict[str, _Packed] = {}
-        self._cache: dict[str, GitObject] = {}
-        self._cached_bytes = 0
+        self._kept: dict[str, GitObject] = {}
+        self._kept_bytes = 0
+        self.sources: set[str] = set()
+        """Names of the files that objects were found in."""
         for name, content in files.items():
             parts = name.split("/")
             if parts[0] != "objects" or len(parts) != 3:
                 continue
             if is_id(oid := parts[1] + parts[2]):
                 self._loose[oid] = content
+                self.sources.add(name)
             elif parts[1] == "pack" and parts[2].endswith(".idx"):
-                pack = files.get(name.removesuffix(".idx") + ".pack")
+                pack_name = name.removesuffix(".idx") + ".pack"
+                pack = files.get(pack_name)
                 if pack is not None:
+                    self.sources.add(pack_name)
                     offsets = _index(content)
                     shared = _Pack(pack, offsets, sorted(offsets.values()))
                     self._packed |= {oid: _Packed(shared, offset) for oid, offset in offsets.items()}
@@ -76,68 +87,69 @@ class ObjectStore:
         yield from self._packed
         yield from (oid for oid in self._loose if oid not in self._packed)
 
-    def __len__(self) -> int:
-        return len(self._packed.keys() | self._loose.keys())
-
-    def __contains__(self, oid: object) -> bool:
-        return oid in self._packed or oid in self._loose
-
     def get(self, oid: str) -> GitObject | None:
         """The object, or None when there is none or its bytes are damaged. Raises GitError when a budget is used up."""
-        if time.monotonic() > self._deadline:
-            raise GitError("reading took too long")
-        if oid in self._cache:
-            return self._cache[oid]
-        packed = self._packed.get(oid)
+        self._check_time()
         try:
-            if packed is not None:
-                found = self._from_pack(packed)
-            elif oid in self._loose:
-                found = self._from_loose(self._loose[oid])
-            else:
+            if oid in self._packed:
+                return self._from_pack(self._packed[oid])
+            if oid not in self._loose:
                 return None
+            if oid not in self._kept:
+                return self._keep(self._kept, oid, self._from_loose(self._loose[oid]))
+            return self._kept[oid]
         except (zlib.error, IndexError, ValueError, struct.error) as error:
             if isinstance(error, GitError):
                 raise
             return None
-        if found is not None and self._cached_bytes + len(found.data) < _MAX_CACHE:
-            self._cache[oid] = found
-            self._cached_bytes += len(found.data)
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise GitError("reading it took too long")
+
+    def _keep(self, place: dict[_Key, GitObject], key: _Key, found: GitObject) -> GitObject:
+        if self._kept_bytes + len(found.data) < _MAX_KEPT:
+            place[key] = found
+            self._kept_bytes += len(found.data)
         return found
 
     def _inflate(self, data: memoryview | bytes, limit: int) -> bytes:
         """Raises zlib.error on damage and GitError when all objects together are too large."""
         inflater = zlib.decompressobj()
         result = inflater.decompress(data, limit + 1)
-        self._inflated += len(result)
-        if self._inflated > _MAX_INFLATED:
-            raise GitError(f"its objects are larger than {_MAX_INFLATED} bytes")
+        self._count(len(result))
         if len(result) > limit:
             raise zlib.error("longer than it says")
         return result
 
-    def _from_loose(self, raw: bytes) -> GitObject | None:
-        inflated = self._inflate(raw, _MAX_OBJECT)
-        header, separator, data = inflated.partition(b"\0")
-        kind, _, size = header.partition(b" ")
-        if not separator or kind.decode("ascii") not in _KINDS.values() or int(size) != len(data):
-            return None
-        return GitObject(kind.decode("ascii"), data)
+    def _count(self, size: int) -> None:
+        self._inflated += size
+        if self._inflated > _MAX_INFLATED:
+            raise GitError(f"its objects are larger than {_MAX_INFLATED} bytes")
 
-    def _from_pack(self, packed: _Packed) -> GitObject | None:
-        """Resolve a chain of deltas, innermost base first."""
-        deltas: list[bytes] = []
+    def _from_loose(self, raw: bytes) -> GitObject:
+        header, separator, data = self._inflate(raw, _MAX_OBJECT).partition(b"\0")
+        kind, _, size = header.decode("ascii").partition(" ")
+        if not separator or kind not in _KINDS.values() or int(size) != len(data):
+            raise ValueError("a loose object is damaged")
+        return GitObject(kind, data)
+
+    def _from_pack(self, packed: _Packed) -> GitObject:
+        """Resolve a chain of deltas, innermost base first. Raises ValueError and zlib.error on damage."""
+        deltas: list[tuple[int, bytes]] = []
         pack, offset, seen = packed.pack, packed.offset, set[int]()
-        while True:
+        while (base := pack.resolved.get(offset)) is None:
             if offset in seen or len(deltas) > _MAX_CHAIN or not 12 <= offset < len(pack.data):
-                return None
+                raise ValueError("a delta has no base")
             seen.add(offset)
             kind, size, position = _entry(pack.data, offset)
             if size > _MAX_OBJECT:
-                return None
+                raise ValueError("an object is too large")
             if kind in _KINDS:
                 base = GitObject(_KINDS[kind], self._inflate(pack.stream(position), size))
+                self._keep(pack.resolved, offset, base)
                 break
+            start = offset
             if kind == _OFS_DELTA:
                 distance, position = _distance(pack.data, position)
                 offset -= distance
@@ -145,17 +157,14 @@ class ObjectStore:
                 oid, position = pack.data[position : position + 20].hex(), position + 20
                 offset = pack.offsets.get(oid, -1)
             else:
-                return None
-            deltas.append(self._inflate(pack.stream(position), size))
-        data = base.data
-        for delta in reversed(deltas):
-            if time.monotonic() > self._deadline:
-                raise GitError("reading took too long")
-            data = _apply(data, delta)
-            self._inflated += len(data)
-            if self._inflated > _MAX_INFLATED:
-                raise GitError(f"its objects are larger than {_MAX_INFLATED} bytes")
-        return GitObject(base.kind, data)
+                raise ValueError("an entry of a pack is of an unknown kind")
+            deltas.append((start, self._inflate(pack.stream(position), size)))
+        for start, delta in reversed(deltas):
+            self._check_time()
+            base = GitObject(base.kind, _apply(base.data, delta))
+            self._count(len(base.data))
+            self._keep(pack.resolved, start, base)
+        return base
 
 
 def is_id(text: str) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import io
 import tarfile
+import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import docker
-from docker.errors import APIError
+from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 from docker.types import LogConfig
 
@@ -23,6 +25,8 @@ _PACKAGE = "pytest_saber/sandbox/state"
 _MODULES = (overlay, processes, scan, wire, content_module)
 _START = f"import sys; sys.path.insert(0, '{_ROOT}'); from pytest_saber.sandbox.state import scan; scan.main('{_ROOT}')"
 _OUTPUT = 640 << 20
+_GRACE = 15.0
+"""Seconds for the helper beyond the scan's own, after which it is killed."""
 
 
 def run(
@@ -57,9 +61,14 @@ def run(
         stream = client.api.attach(str(helper.id), stdout=True, stderr=True, stream=True, logs=False, demux=True)
         helper.start()
         errors = bytearray()
-        for header, content in wire.records(_stdout(stream, errors), _OUTPUT):
-            emit(header, content)
-        status = helper.wait(timeout=30)["StatusCode"]
+        guard = threading.Timer(request.bounds.seconds + _GRACE, _kill, (helper,))
+        guard.start()
+        try:
+            for header, content in wire.records(_stdout(stream, errors), _OUTPUT):
+                emit(header, content)
+            status = helper.wait(timeout=30)["StatusCode"]
+        finally:
+            guard.cancel()
         if status:
             reason = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no message"]
             raise InfrastructureFault(
@@ -72,6 +81,12 @@ def run(
         except APIError as error:
             if error.status_code not in {404, 409}:
                 raise
+
+
+def _kill(helper: Container) -> None:
+    """Ends the stream that is being read. That the helper has ended already, or the engine is gone, is seen there."""
+    with suppress(DockerException):
+        helper.kill()
 
 
 def _mounts(request: Request) -> tuple[Request, list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import docker
@@ -13,6 +13,7 @@ import requests
 from docker.errors import APIError, DockerException, NotFound
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
+from pytest_saber.model import sightings
 from pytest_saber.model.state import FileEntry, Process, State
 from pytest_saber.sandbox.state import helper, overlay
 from pytest_saber.sandbox.state.assemble import Assembly, Find, Memory, below, same
@@ -39,7 +40,8 @@ class StateReader:
     """Reads the workspace in container `container_id`, running (it is paused meanwhile) or ended and not yet removed.
 
     `rights` says whether this process may read the engine's directories itself; None finds out, and uses a helper container
-    where it may not. `is_harness` tells the harness's own processes, to be left out, from those of the workspace.
+    where it may not, of `helper_image` (None: the workspace's own image; it needs Python 3.11). `is_harness` tells the
+    harness's own processes, to be left out, from those of the workspace.
     """
 
     def __init__(
@@ -51,8 +53,9 @@ class StateReader:
         canaries: Mapping[str, str],
         bounds: Bounds | None = None,
         rights: bool | None = None,
+        helper_image: str | None = None,
         is_harness: Callable[[Process], bool] = lambda process: process.pid == 1,
-        find: Find | None = None,
+        find: Find = sightings.find,
     ) -> None:
         self._client = client
         self._id = container_id
@@ -60,11 +63,8 @@ class StateReader:
         self._canaries = canaries
         self._bounds = bounds or Bounds()
         self._rights = rights
+        self._helper_image = helper_image
         self._is_harness = is_harness
-        if find is None:
-            from pytest_saber.model import sightings
-
-            find = sightings.find
         self._find = find
         self._memory = Memory()
         self._overlay: Overlay | None = None
@@ -185,7 +185,9 @@ class StateReader:
             scan(request, assembly.add)
             return
         labels = {name: value for name, value in (details["Config"]["Labels"] or {}).items() if name.startswith(_LABELS)}
-        helper.run(self._client, str(details["Image"]), self._id, request, labels, assembly.add)
+        if "name=rootless" in self._client.info().get("SecurityOptions", ()):
+            request = replace(request, userxattr=True)
+        helper.run(self._client, self._helper_image or str(details["Image"]), self._id, request, labels, assembly.add)
 
     def _root(self, details: Mapping[str, Any], pid: int) -> Overlay:
         """Where the root file system's directories lie. What was found while the workspace ran still holds when it ended."""
@@ -210,7 +212,7 @@ class StateReader:
 
 
 def _overlay_of(details: Mapping[str, Any]) -> Overlay | None:
-    """As the engine tells it. Rootless engines mark the overlay's own attributes as the user's."""
+    """As the engine tells it."""
     data = (details.get("GraphDriver") or {}).get("Data") or {}
     if "UpperDir" not in data:
         return None

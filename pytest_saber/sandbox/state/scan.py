@@ -322,7 +322,7 @@ class _Scanner:
             if present and (f"{view} git", path) not in self._seen:
                 self._seen.add((f"{view} git", path))
                 self._git(stack, path, view)
-        return now or before
+        return now or before or path in self._request.repositories
 
     def _git(self, stack: Stack, path: str, view: str) -> None:
         self._send({"k": "repository", "view": view, "path": path}, None)

@@ -7,15 +7,14 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from pytest_saber.model.state import Database, Table
 from pytest_saber.sandbox.state import sqlite_child
 
 MAGIC = b"SQLite format 3\0"
-_SECONDS = 5.0
+_SECONDS = 6.0
+_OUTPUT = 32 << 20
 
 
 def digest(log: bytes) -> str:
@@ -25,27 +24,25 @@ def digest(log: bytes) -> str:
 def read(content: bytes, log: bytes) -> Database:
     """Tables of a database file and its write-ahead log. Anything wrong with it is the result's `error`.
 
-    A rollback journal is left out on purpose: it can name other files, which SQLite would then remove.
+    A rollback journal is left out on purpose: it can name other files, which SQLite would then remove. The child gets the
+    content as its input and gives its answer through an anonymous file, so that nothing is written to disk.
     """
-    with tempfile.TemporaryDirectory(prefix="pytest-saber-db-") as folder:
-        path = Path(folder) / "db"
-        path.write_bytes(content)
-        if log:
-            Path(f"{path}-wal").write_bytes(log)
-        if os.geteuid() == 0:
-            for entry in (Path(folder), *Path(folder).iterdir()):
-                os.chown(entry, sqlite_child.NOBODY, sqlite_child.NOBODY)
+    with open(os.memfd_create("db"), "w+b") as source, open(os.memfd_create("tables"), "w+b") as answer:
+        source.write(content + log)
+        source.seek(0)
+        command = [sys.executable, "-I", "-S", sqlite_child.__file__, str(len(content))]
         try:
             result = subprocess.run(
-                [sys.executable, "-I", "-S", sqlite_child.__file__, "db"],
-                cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False, env={},
-            )  # fmt: skip
+                command, stdin=source, stdout=answer, stderr=subprocess.PIPE, timeout=_SECONDS, check=False, env={}
+            )
         except subprocess.TimeoutExpired:
             return Database("sqlite", error=f"not read: it took more than {_SECONDS:g} s")
+        answer.seek(0)
+        said = answer.read(_OUTPUT)
     if result.returncode:
         reason = result.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"status {result.returncode}"]
         return Database("sqlite", error=f"not read: {reason[0][:300]}")
-    return _database(json.loads(result.stdout))
+    return _database(json.loads(said))
 
 
 def _database(raw: dict[str, Any]) -> Database:
