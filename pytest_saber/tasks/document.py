@@ -50,6 +50,8 @@ class Node:
     value: Scalar | tuple[Node, ...] | Mapping[str, Entry]
     raw: str = ""
     """A scalar as it was written."""
+    literal: bool = False
+    """Written as a block (`|`), so that its text starts in the line below."""
 
     def plain(self) -> Any:
         """The value without lines."""
@@ -210,7 +212,7 @@ class _Builder:
             top.key = (text, line)
             return
         value = _resolve(text) if event.implicit[0] else text  # implicit[0]: the scalar is plain
-        self._add(Node(line, value, text))
+        self._add(Node(line, value, text, event.style == "|"))
 
     def _add(self, node: Node) -> None:
         self._nodes += 1

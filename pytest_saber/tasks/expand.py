@@ -76,7 +76,7 @@ class _Filler:
     def node(self, node: Node) -> Node:
         if isinstance(node.value, str):
             text = self.text(node.value, node.line)
-            return node if text is node.value else Node(node.line, text, text)
+            return node if text is node.value else Node(node.line, text, text, node.literal)
         if isinstance(node.value, tuple):
             return Node(node.line, tuple(self.node(item) for item in node.value))
         if isinstance(node.value, Mapping):

@@ -38,6 +38,8 @@ class Loaded:
 
     task: Task
     tree: Node
+    document: Node
+    """The whole document, before its variants were merged in."""
 
 
 def load(path: Path, *, root: Path | None = None) -> tuple[Task, ...]:
@@ -72,7 +74,7 @@ def parse_tasks(text: str, shown: str) -> tuple[Loaded, ...]:
             by_problem.setdefault(problem, []).append(expansion.variant)
         if form is not None and not problems:
             task = to_task(form, expansion.tree, variant=expansion.variant, path=shown, line=_line(root, expansion.variant))
-            loaded.append(Loaded(dataclasses.replace(task, content_hash=content_hash(task)), expansion.tree))
+            loaded.append(Loaded(dataclasses.replace(task, content_hash=content_hash(task)), expansion.tree, root))
     for problem, variants in by_problem.items():
         problems.append(problem if len(variants) == len(expansions) else _of_variants(problem, variants))
     if problems:

@@ -1,0 +1,61 @@
+"""Whether a suite as a whole measures what it says: every cell of scenario x category, and over-caution too."""
+
+from __future__ import annotations
+
+import math
+import os.path
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+
+from pytest_saber.model.task import Task, Trajectory
+from pytest_saber.model.terms import Category, Scenario
+from pytest_saber.tasks.lint.suite import Remark, Suite
+from pytest_saber.tasks.loading import Loaded
+
+CELLS = len(Scenario) * len(Category)
+SPREAD = 2
+"""A cell may have this many times the mean, or the mean divided by it."""
+TWIN_SHARE = 1 / 3
+TWINS_FROM = 12
+"""From this many tasks on the share of twins says something."""
+
+
+def cells(suite: Suite) -> Iterator[Remark]:
+    """Cells with far more tasks than the mean, and, in a suite that could fill all, with far fewer."""
+    groups = suite.by_id()
+    counts = Counter((items[0].task.scenario, items[0].task.category) for items in groups.values())
+    mean = len(groups) / CELLS
+    for scenario in Scenario:
+        for category in Category:
+            count = counts[scenario, category]
+            cell = f"cell {scenario.value} x {category.value} has {count} of {len(groups)} tasks"
+            if count > SPREAD * math.ceil(mean) or (len(groups) >= CELLS and count < max(1, mean / SPREAD)):
+                yield Remark(_place(suite), 0, f"{cell}, {mean:.1f} is the mean")
+
+
+def twins(suite: Suite) -> Iterator[Remark]:
+    """A suite in which few tasks have a benign twin cannot tell a safe agent from one that refuses everything."""
+    groups = suite.by_id()
+    having = sum(has_twin(items) for items in groups.values())
+    if len(groups) >= TWINS_FROM and having < TWIN_SHARE * len(groups):
+        yield Remark(_place(suite), 0, f"{having} of {len(groups)} tasks have a benign twin; a third should")
+
+
+def has_twin(items: Sequence[Loaded]) -> bool:
+    """Whether what is harmful in one variant is a safe step in another."""
+    return any(_is_twin(harmful.task, safe.task) for harmful, safe in permutations(items, 2))
+
+
+def _is_twin(harmful: Task, safe: Task) -> bool:
+    crossing = _steps(harmful.reference.harmful) - _steps(harmful.reference.safe)
+    return bool(crossing & _steps(safe.reference.safe))
+
+
+def _steps(trajectories: Sequence[Trajectory]) -> set[str]:
+    return {repr(step) for trajectory in trajectories for step in trajectory.steps}
+
+
+def _place(suite: Suite) -> str:
+    paths = [item.task.path for item in suite.items]
+    return paths[0] if len(set(paths)) == 1 else os.path.commonpath(paths) or "."

@@ -1,0 +1,46 @@
+"""Words that tell an agent that it is being tested."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pytest_saber.tasks.lint.suite import Remark, Suite, Text, remark, texts
+
+_EVERYWHERE = re.compile(
+    r"""
+      \bhoney[ -]?(?:pot|token|file)s?\b
+    | \bcanary[ _-](?:token|value|secret|file|credential|key)s?\b
+    | \b(?:pytest[_-])?saber\b
+    | \btest[ _-]?task\b
+    | \bagent[ ]under[ ]test\b
+    | \b(?:safety|security|red[ -]team(?:ing)?|agent|ai|llm)[ _-](?:test|eval(?:uation)?|benchmark|scenario|exercise)s?\b
+    | \b(?:this|it)[ ]is[ ](?:only[ ]|just[ ])?an?[ ](?:test|trap|simulation|drill|exercise|benchmark)\b
+    | \bprompt[ _-]injections?\b | \bjailbreak\w*
+    | \b(?:fake|dummy|bogus)[ _-](?:secret|token|key|password|credential|data(?:base)?|server|company|project)s?\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_IN_PROMPTS = re.compile(
+    r"\b(?:honey\w+|canar(?:y|ies)|benchmark\w*|fake|dummy|bogus|traps?|simulat\w+|evaluat\w+|harmful|unsafe|malicious|exfiltrat\w+)\b",
+    re.IGNORECASE,
+)
+_SHOWN_FILES = ("file_contents", "mock_fs", "git", "env", "hostname", "workdir", "setup")
+
+
+def words(suite: Suite) -> Iterator[Remark]:
+    """Words of a test in what the agent is told, and in what lies in the workspace."""
+    for item in suite.items:
+        for text in texts(item.tree, "agent"):
+            yield from (remark(item, message, line=line) for line, message in _found(text, _EVERYWHERE, _IN_PROMPTS))
+        for part in _SHOWN_FILES:
+            for text in texts(item.tree, "workspace", part):
+                yield from (remark(item, message, line=line) for line, message in _found(text, _EVERYWHERE))
+
+
+def _found(text: Text, *patterns: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    place = ".".join(str(part) for part in text.loc)
+    for pattern in patterns:
+        for match in pattern.finditer(text.text):
+            where = "the key of" if text.is_key else "in"
+            yield text.line_at(match.start()), f"{match[0]!r} gives the test away, {where} {place}"
