@@ -1,0 +1,88 @@
+"""Removal of what sessions leave: one's own at its end, and dead ones' at the next start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import docker
+import docker.errors
+
+from pytest_saber.sandbox.engine import faults
+from pytest_saber.sandbox.identity import PROCESS_LABEL, SESSION_LABEL, ProcessIdentity
+
+FOREIGN_SECONDS = 24 * 3600
+"""Age from which things of a process that cannot be seen from here count as left behind: no session lasts that long."""
+
+
+def reap(client: docker.DockerClient, here: ProcessIdentity) -> int:
+    """Remove containers, networks and volumes of dead sessions; returns how many. Raises InfrastructureFault."""
+
+    def is_left(thing: Mapping[str, Any]) -> bool:
+        owner = ProcessIdentity.parse((thing["Labels"] or {}).get(PROCESS_LABEL, ""))
+        dead = owner.is_dead(here) if owner else None
+        return _age(thing) > FOREIGN_SECONDS if dead is None else dead
+
+    return _remove(client, [SESSION_LABEL], is_left)
+
+
+def remove_own(client: docker.DockerClient, session: str, here: ProcessIdentity) -> int:
+    """Remove everything that this process made for the session. Raises InfrastructureFault."""
+    return _remove(client, [f"{SESSION_LABEL}={session}", f"{PROCESS_LABEL}={here}"], lambda thing: True)
+
+
+def remove_container(client: docker.DockerClient, container_id: str) -> None:
+    """Remove a container with its anonymous volumes, whatever its state; one that is gone is fine. Raises InfrastructureFault."""
+    with faults(f"remove the container {container_id[:12]}"):
+        try:
+            client.api.remove_container(container_id, force=True, v=True)
+        except docker.errors.NotFound:
+            return
+        except docker.errors.APIError as error:
+            # 409: somebody else, such as the watchdog, is removing it right now.
+            if error.status_code != 409:
+                raise
+
+
+def _remove(client: docker.DockerClient, labels: list[str], wanted: Any) -> int:
+    removed = 0
+    for thing in _listed(client, labels, wanted):
+        removed += 1
+        match thing["kind"]:
+            case "container":
+                remove_container(client, thing["Id"])
+            case "network":
+                _try(client.api.remove_network, thing["Id"])
+            case _:
+                _try(client.api.remove_volume, thing["Name"])
+    return removed
+
+
+def _listed(client: docker.DockerClient, labels: list[str], wanted: Any) -> Iterator[Mapping[str, Any]]:
+    """Containers first: networks and volumes in use cannot be removed."""
+    filters = {"label": labels}
+    with faults("list the containers, networks and volumes of sessions"):
+        kinds: Iterable[tuple[str, list[dict[str, Any]]]] = (
+            ("container", client.api.containers(all=True, filters=filters)),
+            ("network", client.api.networks(filters=filters)),
+            ("volume", client.api.volumes(filters=filters)["Volumes"] or []),
+        )
+    for kind, things in kinds:
+        yield from ({**thing, "kind": kind} for thing in things if wanted(thing))
+
+
+def _try(remove: Any, name: str) -> None:
+    with faults(f"remove {name}"):
+        try:
+            remove(name)
+        except docker.errors.NotFound:
+            return
+
+
+def _age(thing: Mapping[str, Any]) -> float:
+    created = thing.get("Created") or thing.get("CreatedAt")
+    if isinstance(created, str):
+        # RFC 3339 with up to nine digits of a second; the zone matters little against a day.
+        created = time.mktime(time.strptime(created[:19], "%Y-%m-%dT%H:%M:%S"))
+    return time.time() - float(created or 0)
