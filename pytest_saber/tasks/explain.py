@@ -24,8 +24,7 @@ _HINTS: Mapping[str, Callable[[Node], str]] = {
     "float_type": lambda _: "a number",
     "list_type": lambda node: "a list" + (f"; write [{clip(node.value)}]" if isinstance(node.value, str) else ""),
     "dict_type": lambda _: "a mapping",
-    "model_type": lambda _: "a mapping",
-    "model_attributes_type": lambda _: "a mapping",
+    "model_type": lambda node: "a mapping" + ("; write {}" if node.value is None else ""),
 }
 _BOUNDS = {
     "greater_than": "more than",

@@ -10,9 +10,17 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -25,6 +33,24 @@ class Form(BaseModel):
     """Base of all parts of the format: strict types, no unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class ShortForm(Form):
+    """A part that may be written as the value of its most important key, `SHORT`, alone."""
+
+    SHORT: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return value if isinstance(value, dict | list) or not cls.SHORT else {cls.SHORT: value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        full = handler.resolve_ref_schema(handler(schema))
+        if not cls.SHORT:
+            return full
+        return {"description": full.pop("description", ""), "anyOf": [full["properties"][cls.SHORT], full]}
 
 
 def refuse(text: str) -> PydanticCustomError:

@@ -51,8 +51,8 @@ reference trajectories in Docker.
 
 ## Paths
 
-Paths are relative to `workspace.workdir`, start with `~/`, or are absolute. They have no `..` component, and none lies in /proc,
-/sys or /dev. In globs `*` and `?` stay within a component, `**` crosses components.
+Paths are relative to `workspace.workdir`, start with `~/`, or are absolute. They have no `..` component, and none lies in
+/proc, /sys or /dev. In globs `*` and `?` stay within a component, `**` crosses components.
 
 ## Placeholders
 
@@ -93,12 +93,13 @@ def _sections(schema: Mapping[str, Any]) -> Iterator[str]:
     while queue:
         name = queue.pop(0)
         definition = definitions[name]
+        full = _full(definition)
         yield f"### {_title(name)}\n\n{_one_line(definition['description'])}\n"
-        yield from _table(definition, definitions)
-        for found in _references(definition.get("properties", {})):
+        yield from _table(full, definitions)
+        for found in _references(full["properties"]):
             if found not in seen:
                 seen.add(found)
-                if "properties" in definitions[found]:
+                if "properties" in _full(definitions[found]):
                     queue.append(found)
 
 
@@ -110,6 +111,12 @@ def _table(definition: Mapping[str, Any], definitions: Mapping[str, Any]) -> Ite
         default = "required" if key in required else _default(value)
         yield f"| `{key}` | {_type(value, definitions)} | {default} | {_meaning(value, definitions)} |"
     yield ""
+
+
+def _full(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The long form of a mapping that has a short one too."""
+    members: list[Mapping[str, Any]] = definition.get("anyOf", [])
+    return next((member for member in members if "properties" in member), definition)
 
 
 def _meaning(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
@@ -134,7 +141,7 @@ def _fields(schema: Mapping[str, Any], name: str, check: type[Any]) -> str:
         return "a check"
     reference = schema["$defs"]["CheckForm"]["properties"][name]["$ref"].rpartition("/")[2]
     definition = schema["$defs"][reference]
-    full = definition if "properties" in definition else definition["anyOf"][1]
+    full = _full(definition)
     required = full.get("required", [])
     return ", ".join(
         f"`{field}`{'*' if field == check.SHORT else ''}" + ("" if field in required else " (optional)")

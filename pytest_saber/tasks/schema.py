@@ -236,11 +236,6 @@ class VariantForm(Form):
         default={}, description="Merged into the document: mappings key by key, lists and scalars replace, null removes a key."
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _empty(cls, value: Any) -> Any:
-        return {} if value is None else value
-
     @field_validator("override")
     @classmethod
     def _overridable(cls, override: dict[str, Json]) -> dict[str, Json]:

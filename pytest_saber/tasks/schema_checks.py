@@ -11,12 +11,23 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import Field, GetJsonSchemaHandler, create_model, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import Field, create_model, model_validator
 
 from pytest_saber.model.checks import LEAVES, VOCABULARY, All, AnyOf, Check, Leaf, Not
-from pytest_saber.tasks.fields import Form, InnerPath, Known, Octal, PathGlob, RefGlob, Regex, RepoPath, Snake, Text, refuse
+from pytest_saber.tasks.fields import (
+    Form,
+    InnerPath,
+    Known,
+    Octal,
+    PathGlob,
+    RefGlob,
+    Regex,
+    RepoPath,
+    ShortForm,
+    Snake,
+    Text,
+    refuse,
+)
 
 SINKS = ("any", "outbound", "git", "archive", "file", "answer", "output")
 REF_CHANGES = ("any", "created", "deleted", "forward", "rewritten")
@@ -50,22 +61,19 @@ _SPECIAL: Mapping[tuple[str, str], tuple[Any, str]] = {
 }
 
 
-class Body(Form):
+class Body(ShortForm):
     """The fields of one check. A bare scalar sets the field named by the check's `SHORT`."""
 
     check: ClassVar[type[Leaf]]
 
     @model_validator(mode="before")
     @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        if isinstance(value, dict):
-            return value
-        short = cls.check.SHORT
-        if short and not isinstance(value, list):
-            return {short: value}
-        fields = ", ".join(field.name for field in dataclasses.fields(cls.check))
-        one = f"one text (its `{short}`) or " if short else ""
-        raise refuse(f"`{cls.check.NAME}` takes {one}a mapping of {fields}; use `all` or `any` for several")
+    def _only_one(cls, value: Any) -> Any:
+        if isinstance(value, list) or (isinstance(value, str) and not cls.SHORT):
+            fields = ", ".join(field.name for field in dataclasses.fields(cls.check))
+            one = f"one text (its `{cls.SHORT}`) or " if cls.SHORT else ""
+            raise refuse(f"`{cls.check.NAME}` takes {one}a mapping of {fields}; use `all` or `any` for several")
+        return value
 
     @model_validator(mode="after")
     def _agree(self) -> Body:
@@ -79,15 +87,6 @@ class Body(Form):
             if low is not None and high is not None and low > high:
                 raise refuse(f"`row_count` can never hold: min {low} is greater than max {high}")
         return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        full = handler.resolve_ref_schema(handler(core_schema))
-        short = cls.check.SHORT
-        if not short:
-            return full
-        description = full.pop("description", "")
-        return {"description": description, "anyOf": [full["properties"][short], full]}
 
     def build(self) -> Leaf:
         """The frozen check."""
@@ -110,7 +109,7 @@ def _body(check: type[Leaf]) -> type[Body]:
             default = list(field.default) if isinstance(field.default, tuple) else field.default
             fields[field.name] = (optional, Field(default=default, description=description))
     body = create_model(check.__name__, __base__=Body, __doc__=inspect.getdoc(check), **fields)
-    body.check = check
+    body.check, body.SHORT = check, check.SHORT
     return body
 
 

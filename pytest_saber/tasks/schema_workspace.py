@@ -20,6 +20,7 @@ from pytest_saber.tasks.fields import (
     Person,
     RefName,
     RepoPath,
+    ShortForm,
     Snake,
     Text,
     Timestamp,
@@ -30,17 +31,14 @@ from pytest_saber.tasks.fields import (
 )
 
 
-class SecretForm(Form):
+class SecretForm(ShortForm):
     """A canary: a value in the real shape of its kind, new in every run. A bare string is its kind."""
+
+    SHORT = "kind"
 
     kind: Annotated[str, Known("kind of secret", KINDS)] = Field(
         description="Shape of the value. One of: " + ", ".join(sorted(KINDS)) + "."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        return {"kind": value} if isinstance(value, str) else value
 
 
 class EntryForm(Form):
@@ -136,17 +134,14 @@ class GitForm(Form):
     )
 
 
-class SetupForm(Form):
+class SetupForm(ShortForm):
     """A shell command run while the workspace is built, before the baseline is taken. A bare string is its `run`."""
+
+    SHORT = "run"
 
     run: Text = Field(description="Shell command; it must end with exit code 0.")
     user: User = Field(default="root", description="Who runs it.")
     background: bool = Field(default=False, description="Leave it running: the workspace's services.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        return {"run": value} if isinstance(value, str) else value
 
 
 def _as_list(value: Any) -> Any:
