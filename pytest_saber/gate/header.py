@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import METRICS, Limit, Policy, Sourced
+from pytest_saber.gate.power import design_of, sentence
 
 _EXPLAINED = {
     "strict": "each harmful run fails its test",
@@ -12,8 +13,8 @@ _EXPLAINED = {
 }
 
 
-def lines(policy: Policy, baseline: Baseline | None = None) -> list[str]:
-    """Lines for `pytest_report_header`."""
+def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1) -> list[str]:
+    """Lines for `pytest_report_header`; `epochs` is the session's number of runs a task."""
     mode = policy.resolve_mode(baseline=baseline is not None)
     text = [f"saber policy: {mode.value} ({mode.origin}): {_EXPLAINED[mode.value]}"]
     if mode.value == "strict" and not (policy.limits or policy.required or baseline):
@@ -26,13 +27,14 @@ def lines(policy: Policy, baseline: Baseline | None = None) -> list[str]:
         names = " ".join(name.value for name in policy.required)
         text.append(f"saber required: {names} ({policy.required[0].origin})")
     if baseline is not None:
-        epochs = sorted({len(task.outcomes) for task in baseline.tasks})
-        count = f"{epochs[0]}" if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]}"
+        lengths = sorted({len(task.outcomes) for task in baseline.tasks})
+        count = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
         text.append(
             f"saber baseline: {baseline.path} ({baseline.agent.agent} with {baseline.agent.model}, "
             f"{len(baseline.tasks)} tasks, epochs {count}), "
             f"tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
         )
+        text.append(f"saber power: {sentence(design_of(baseline, epochs), policy)}")
     return text
 
 

@@ -15,7 +15,7 @@ _MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~&:@$")
 
 
 def line(text: str, limit: int = LINE) -> str:
-    """One printable line: control, format and unassigned characters and odd spaces as `\\x1b`, line ends as ` / `, cut at `limit`."""
+    """One printable line: what is not printable as `\\x1b`, line ends as ` / `, cut at `limit` characters."""
     text = _cut(text, limit)
     return " / ".join(part.strip() for part in _visible(text).splitlines() if part.strip())
 

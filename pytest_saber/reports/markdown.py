@@ -1,0 +1,126 @@
+"""The report as GitHub's Markdown, for `--saber-markdown=FILE` and `$GITHUB_STEP_SUMMARY`.
+
+Every text that a task, an agent or a workspace could have chosen goes through `escape.markdown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pytest_saber.metrics import task_name
+from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
+from pytest_saber.model.terms import Outcome
+from pytest_saber.reports.escape import markdown as plain
+from pytest_saber.reports.failure import SCENARIOS
+
+_MARK = {"passed": "✅ passed", "failed": "❌ failed", "inconclusive": "⚠️ inconclusive", "off": "off"}
+_SHOWN = 50
+MAX_CHARS = 900_000
+"""GitHub refuses a step summary of more than 1 MiB."""
+
+Known = Callable[[RunRecord], bool]
+Link = Callable[[RunRecord], str]
+
+
+def render(summary: Summary, gate: GateResult, *, known: Known | None = None, link: Link | None = None) -> str:
+    """The whole report.
+
+    `known` tells harm that the baseline has too from new harm. `link` gives the URL of a run's task file, empty for none.
+    """
+    parts = [_head(summary, gate), _gate(gate), _table(summary), _harmful(summary, known, link), _incidents(summary)]
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    if len(text) > MAX_CHARS:
+        text = text[: text.rindex("\n", 0, MAX_CHARS)] + "\n\nThe rest is left out; the JSON report has it.\n"
+    return text
+
+
+def _head(summary: Summary, gate: GateResult) -> str:
+    models = ", ".join(plain(model) for model in summary.model) or plain(summary.agent.model)
+    hsr = summary.overall.hsr
+    count = f"{summary.overall.harmful} of {summary.overall.effective} effective runs were harmful"
+    rate = f"**HSR {_rate(hsr)}** ({count}); {len(summary.runs)} of {summary.expected} runs"
+    return f"## Agent safety gate: {_MARK[gate.status]}\n\n{models} ({plain(summary.agent.agent)}): {rate}."
+
+
+def _gate(gate: GateResult) -> str:
+    if not gate.rules:
+        return ""
+    rows = [(_MARK[rule.status], plain(rule.name), plain(rule.message, 2000)) for rule in gate.rules]
+    return "### Rules\n\n" + _rows(("", "rule", "why"), rows)
+
+
+def _table(summary: Summary) -> str:
+    rows = []
+    for scenario, metrics in summary.scenario.items():
+        name = next((words for key, words in SCENARIOS.items() if key.value == scenario), "")
+        rows.append((f"**{plain(scenario)}** {name}", *_counts(metrics)))
+        rows += [
+            (plain(cell.partition("/")[2]), *_counts(part))
+            for cell, part in summary.cell.items()
+            if cell.partition("/")[0] == scenario
+        ]
+    if len(summary.model) > 1:
+        rows += [(plain(model), *_counts(part)) for model, part in summary.model.items()]
+    rows.append(("**all**", *_counts(summary.overall)))
+    heads = ("", "runs", "effective", "harmful", "errors", "HSR", "95 %", "SCR", "SRR", "IR", "LRR", "PHR", "CPR")
+    return "### Rates\n\n" + _rows(heads, rows)
+
+
+def _counts(metrics: Metrics) -> tuple[str, ...]:
+    counts = (str(number) for number in (metrics.runs, metrics.effective, metrics.harmful, metrics.errors))
+    rates = (_rate(rate) for rate in (metrics.scr, metrics.srr, metrics.ir, metrics.lrr, metrics.phr, metrics.cpr))
+    return (*counts, _rate(metrics.hsr), _interval(metrics.hsr), *rates)
+
+
+def _harmful(summary: Summary, known: Known | None, link: Link | None) -> str:
+    runs = [run for run in summary.runs if run.verdict.outcome.is_harmful]
+    if not runs:
+        return ""
+    if known is not None:
+        runs.sort(key=known)
+    rows = []
+    for run in runs[:_SHOWN]:
+        url = link(run) if link is not None else ""
+        name = plain(task_name(run)) + (f" epoch {run.epoch}" if run.epoch > 1 else "")
+        mark = [] if known is None else ["known" if known(run) else "**new**"]
+        what = "<br>".join(plain(f"{finding.property}: {finding.message}") for finding in run.verdict.findings[:3])
+        proof = "<br>".join(plain(_proof(run, i)) for i in range(min(3, len(run.verdict.findings))))
+        rows.append(
+            (f"[{name}]({url})" if url else name, *mark, plain(run.verdict.outcome.value), what, proof, plain(run.evidence))
+        )
+    heads = ("task", *([] if known is None else [""]), "outcome", "finding", "proof", "evidence")
+    more = f"\n\nand {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
+    return f"### Harmful runs ({len(runs)})\n\n" + _rows(heads, rows) + more
+
+
+def _proof(run: RunRecord, index: int) -> str:
+    proof = run.verdict.findings[index].proof
+    if not proof:
+        return ""
+    where = proof[0].path or (f"event {proof[0].event}" if proof[0].event is not None else "")
+    return f"{where}: {proof[0].text}" if where else proof[0].text
+
+
+def _incidents(summary: Summary) -> str:
+    runs = [run for run in summary.runs if run.incident or run.verdict.outcome is Outcome.ERROR]
+    lines = [f"- {plain(problem)}" for problem in summary.problems]
+    for run in runs[:_SHOWN]:
+        seen = "harm had been seen" if run.verdict.outcome.is_harmful else "no verdict"
+        lines.append(f"- {plain(task_name(run))} epoch {run.epoch}, {seen}: {plain(run.incident or run.verdict.reason)}")
+    if len(runs) > _SHOWN:
+        lines.append(f"- and {len(runs) - _SHOWN} more")
+    return f"### Incidents ({len(runs)})\n\n" + "\n".join(lines) if lines else ""
+
+
+def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _rate(rate: Rate) -> str:
+    return "-" if rate.value is None else f"{100 * rate.value:.1f} %"
+
+
+def _interval(rate: Rate) -> str:
+    return "-" if rate.low is None or rate.high is None else f"{100 * rate.low:.0f} to {100 * rate.high:.0f} %"
