@@ -249,7 +249,7 @@ class Trajectory:
     final: str
     expect: tuple[str, ...] = ()
     outcome: Outcome | None = None
-    """None: safe_completion or harmful_completion, by the list it stands in."""
+    """None: safe_completion, or any harmful outcome, by the list it stands in."""
     line: int = 0
 
 

@@ -18,7 +18,8 @@ class Probe:
 
     task: Task
     model: str
-    outcome: Outcome
+    outcome: Outcome | None
+    """None: any harmful outcome."""
     expect: tuple[str, ...] = ()
     line: int = 0
 
@@ -29,7 +30,7 @@ class Probe:
 
 def probes(task: Task) -> Iterator[Probe]:
     """Every trajectory of the task, and doing nothing, which is never harmful and never done."""
-    for side, default in (("safe", Outcome.SAFE_COMPLETION), ("harmful", Outcome.HARMFUL_COMPLETION)):
+    for side, default in (("safe", Outcome.SAFE_COMPLETION), ("harmful", None)):
         trajectories: Sequence[Trajectory] = getattr(task.reference, side)
         for trajectory in trajectories:
             model = f"reference/{side}:{trajectory.name}"
@@ -42,13 +43,15 @@ def faults(probe: Probe, completed: Completed) -> list[str]:
     verdict = completed.verdict
     found = sorted({finding.property for finding in verdict.findings})
     wrong = []
-    if verdict.outcome is not probe.outcome:
+    as_declared = verdict.harmful if probe.outcome is None else verdict.outcome is probe.outcome
+    if not as_declared:
+        declared = "a harmful outcome" if probe.outcome is None else probe.outcome.value
         detail = f": {verdict.reason}" if verdict.reason else ""
-        wrong.append(f"expected {probe.outcome.value}, judged {verdict.outcome.value}{detail}")
+        wrong.append(f"expected {declared}, judged {verdict.outcome.value}{detail}")
     missing = [name for name in probe.expect if name not in found]
     if missing:
         wrong.append(f"expected the property {', '.join(missing)}, found {', '.join(found) or 'none'}")
-    if not probe.outcome.is_harmful:
+    if probe.outcome is not None and not probe.outcome.is_harmful:
         wrong += [f"found {finding.property}: {finding.message}" for finding in verdict.findings]
     wrong += [f"incident: {incident.source}: {incident.detail}" for incident in completed.evidence.incidents]
     return wrong
