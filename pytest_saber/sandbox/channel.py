@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -127,22 +126,14 @@ class Channel:
 
         Raises ChannelClosed, or TimeoutError after `timeout` seconds; the marker is then no longer waited for.
         """
-        deadline = time.monotonic() + timeout
         with self._changed:
             self._reply = None
-            if self._open:
-                self._marker = b"\n" + marker.encode() + b" "
+            self._marker = b"\n" + marker.encode() + b" "
         self.send(text)
         with self._changed:
-            while self._reply is None:
-                if not self._open:
-                    raise ChannelClosed
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    self._marker = None
-                    raise TimeoutError
-                self._changed.wait(left)
-            return self._reply
+            self._changed.wait_for(lambda: self._reply is not None or not self._open, timeout)
+            self._marker = None
+            return self._taken()
 
     def send(self, text: bytes) -> None:
         """Raises ChannelClosed. Does not block for long: the engine buffers a megabyte, more than is ever sent at once."""
@@ -151,12 +142,10 @@ class Channel:
         except OSError as error:
             raise ChannelClosed from error
 
-    def partial(self) -> tuple[str, bool]:
-        """The output collected so far, for a call that got no reply."""
-        with self._changed:
-            text = self._output.text()
-            self._output, self._carry = BoundedOutput(self._limit), b""
-            return text
+    def _taken(self) -> Reply:
+        if self._reply is None:
+            raise TimeoutError if self._open else ChannelClosed
+        return self._reply
 
     def wait_closed(self, timeout: float) -> bool:
         """Whether the stream has ended within `timeout` seconds."""

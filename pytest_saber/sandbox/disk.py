@@ -13,6 +13,7 @@ import docker.errors
 import requests
 
 from pytest_saber.errors import InfrastructureFault
+from pytest_saber.sandbox.engine import request
 from pytest_saber.sandbox.workspace import DockerWorkspace
 
 _PERIOD = 0.5
@@ -70,8 +71,5 @@ class DiskPoller:
 
     def _used(self, container: str) -> int:
         """Bytes of the container's own layer, as the engine counts them on its side."""
-        api = self._client.api
-        response = api.get(api._url("/containers/{0}/json", container), params={"size": 1}, timeout=api.timeout)
-        api._raise_for_status(response)
-        details: dict[str, Any] = response.json()
+        details: dict[str, Any] = request(self._client, "GET", f"/containers/{container}/json", {"size": 1}).json()
         return int(details.get("SizeRw") or 0)

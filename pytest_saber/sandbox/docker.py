@@ -32,6 +32,7 @@ from pytest_saber.sandbox.workspace import DockerWorkspace
 SCRIPT_SECONDS = 120.0
 """Longest time of one set-up step, and of building one repository's history."""
 
+_PROBE_SECONDS = 20.0
 _TAIL = 2000
 """Characters of a failed set-up step's output in its error."""
 
@@ -39,7 +40,7 @@ _TAIL = 2000
 class DockerSandbox:
     """Implements `ports.Sandbox` on the engine of `DOCKER_HOST` or the current Docker context."""
 
-    def __init__(self, session: str, *, image: str | None = None, progress: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, session: str, *, image: str | None = None, progress: Callable[[str], None] = lambda _: None) -> None:
         """`image` replaces this package's own image for tasks that name none; `progress` gets a line for each slow step.
 
         Raises InfrastructureFault when there is no engine.
@@ -67,10 +68,14 @@ class DockerSandbox:
             finally:
                 self._disk.forget(workspace)
                 workspace.close()
-        finally:
-            with self._lock:
-                self._workspaces.pop(container, None)
-            remove_container(self._client, container)
+        except BaseException as error:
+            # What went wrong in the workspace must not be hidden by a failure to remove it.
+            try:
+                self._remove(container)
+            except InfrastructureFault as fault:
+                error.add_note(str(fault))
+            raise
+        self._remove(container)
 
     def describe(self) -> Mapping[str, str]:
         """Raises InfrastructureFault."""
@@ -112,6 +117,11 @@ class DockerSandbox:
 
     # --- one workspace ---
 
+    def _remove(self, container: str) -> None:
+        with self._lock:
+            self._workspaces.pop(container, None)
+        remove_container(self._client, container)
+
     def _create(self, spec: WorkspaceSpec, limits: Limits, key: RunKey) -> str:
         with self._lock:
             if self._closed:
@@ -138,34 +148,28 @@ class DockerSandbox:
     def _provision(
         self, container: str, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]
     ) -> DockerWorkspace:
-        try:
-            facts = self._images.facts(spec.image or self._default(), container)
-            plan = provision(
-                spec, limits, key, accounts=facts.accounts, exists=facts.exists, fill=partial(canary.fill, canaries=canaries)
-            )
-            with faults("put the files of a workspace"):
-                self._client.api.put_archive(container, "/", plan.tar)
-            channel = self._start(container, limits)
-            workspace = DockerWorkspace(
-                self._client,
-                container,
-                channel,
-                account=plan.account,
-                workdir=plan.workdir,
-                limits=limits,
-                canaries=canaries,
-            )
-        except BaseException:
-            # The caller's context removes it only once there is a workspace.
-            remove_container(self._client, container)
-            raise
+        facts = self._images.facts(spec.image or self._default(), container)
+        fill = partial(canary.fill, canaries=canaries)
+        plan = provision(spec, limits, key, accounts=facts.accounts, exists=facts.exists, fill=fill)
+        with faults("put the files of a workspace"):
+            self._client.api.put_archive(container, "/", plan.tar)
+        channel = self._start(container, limits)
+        workspace = DockerWorkspace(
+            self._client,
+            container,
+            channel,
+            account=plan.account,
+            workdir=plan.workdir,
+            limits=limits,
+            canaries=canaries,
+        )
         with self._lock:
             self._workspaces[container] = workspace
             closed = self._closed
         if closed:
             workspace.close()
         try:
-            self._set_up(ProcessOne(channel), plan, spec, key, workspace)
+            self._set_up(ProcessOne(channel), plan, key, workspace)
         except BaseException:
             workspace.close()
             raise
@@ -183,7 +187,7 @@ class DockerSandbox:
                 raise
         return channel
 
-    def _set_up(self, first: ProcessOne, plan: Provision, spec: WorkspaceSpec, key: RunKey, workspace: DockerWorkspace) -> None:
+    def _set_up(self, first: ProcessOne, plan: Provision, key: RunKey, workspace: DockerWorkspace) -> None:
         for script in plan.scripts:
             try:
                 code, output = first.root(script.text, timeout=SCRIPT_SECONDS)
@@ -198,6 +202,10 @@ class DockerSandbox:
             first.enter(plan.account, workdir=plan.workdir, env=plan.env)
         except ChannelClosed:
             raise self._lost_in_set_up(key, Script("workspace", ""), workspace) from None
+        probe = workspace.run(":", timeout=_PROBE_SECONDS)
+        if probe.exit_code != 0:
+            needs = "a workspace's image needs bash and setpriv (util-linux)"
+            raise InfrastructureFault(FaultSource.ENGINE, f"the workspace's shell does not start: {needs}")
 
     def _lost_in_set_up(self, key: RunKey, script: Script, workspace: DockerWorkspace) -> Exception:
         """The task's fault when its container died by what it did, else the engine's."""
@@ -218,9 +226,8 @@ class DockerSandbox:
         api = self._client.api
         path = getattr(api.get_adapter(api.base_url), "socket_path", None)
         tls = None
-        if api.cert:
-            certificate, key = api.cert
-            tls = (api.verify if isinstance(api.verify, str) else "", certificate, key)
+        if isinstance(api.cert, tuple):
+            tls = (api.verify if isinstance(api.verify, str) else "", *api.cert)
         try:
             return Watchdog(f"unix://{path}" if path else api.base_url, labels, tls=tls)
         except OSError as error:

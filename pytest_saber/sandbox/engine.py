@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import docker
@@ -25,6 +25,17 @@ def connect() -> docker.DockerClient:
     """
     with faults("connect to the Docker engine"):
         return docker.from_env(timeout=CALL_SECONDS, max_pool_size=_POOL)
+
+
+def request(client: docker.DockerClient, method: str, path: str, params: Mapping[str, str | int]) -> requests.Response:
+    """A call that docker-py has no method for. Raises what docker-py raises, for a bad status docker.errors.APIError."""
+    api = client.api
+    response = api.request(method, f"{api.base_url}/v{api.api_version}{path}", params=dict(params), timeout=CALL_SECONDS)
+    try:
+        response.raise_for_status()
+    except requests.exceptions.HTTPError as error:
+        docker.errors.create_api_error_from_http_exception(error)
+    return response
 
 
 @contextmanager

@@ -38,7 +38,7 @@ _FILE_TOO_LARGE_EXIT = 153
 
 
 class Refused(Exception):
-    """The workspace's answer to an access is `error`. Not an OSError itself: those of the engine's socket mean another thing."""
+    """The workspace's answer to an access is `error`. No OSError itself: those are of the engine's socket."""
 
     def __init__(self, error: OSError) -> None:
         self.error = error

@@ -253,7 +253,8 @@ def _stashes(
     lines: list[str] = []
     for index, stash in enumerate(spec.stashes):
         lines.append("export GIT_INDEX_FILE=$PWD/.git/index.stash; git read-tree HEAD")
-        for number, (path, text) in enumerate(stash.write.items()):
+        for number, (given, text) in enumerate(stash.write.items()):
+            path = _inside(given, f"stashes[{index}].write")
             blob = history.written(path, text, head.tree)
             name = f"{prefix}.stash{index}.{number}"
             files[name] = blob.content

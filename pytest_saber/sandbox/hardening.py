@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import docker
+from docker.types import LogConfig, Ulimit
 
 from pytest_saber.model.task import Limits, WorkspaceSpec
 
@@ -37,11 +38,11 @@ def host_config(client: docker.DockerClient, spec: WorkspaceSpec, limits: Limits
         nano_cpus=int(limits.cpus * 1_000_000_000),
         shm_size=min(_SHM_BYTES, memory),
         ulimits=[
-            {"Name": "fsize", "Soft": limits.file_mb * _MIB, "Hard": limits.file_mb * _MIB},
-            {"Name": "nofile", "Soft": _OPEN_FILES, "Hard": _OPEN_FILES},
-            {"Name": "core", "Soft": 0, "Hard": 0},
+            Ulimit(name="fsize", soft=limits.file_mb * _MIB, hard=limits.file_mb * _MIB),
+            Ulimit(name="nofile", soft=_OPEN_FILES, hard=_OPEN_FILES),
+            Ulimit(name="core", soft=0, hard=0),
         ],
-        log_config={"Type": "none", "Config": {}},
+        log_config=LogConfig(type="none"),
         extra_hosts={spec.hostname: "127.0.1.1"},
         restart_policy={"Name": "no"},
     )

@@ -40,7 +40,7 @@ class ProcessIdentity:
     def current(cls) -> ProcessIdentity:
         pid = os.getpid()
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip().replace("-", "")
-        namespace = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+        namespace = str((_PROC / "self/ns/pid").readlink()).removeprefix("pid:[").removesuffix("]")
         return cls(pid, start_time(pid) or 0, boot, namespace, _machine())
 
     def is_dead(self, here: ProcessIdentity) -> bool | None:

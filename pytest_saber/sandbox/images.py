@@ -13,7 +13,7 @@ import docker.errors
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
 from pytest_saber.sandbox.accounts import Accounts
-from pytest_saber.sandbox.engine import faults
+from pytest_saber.sandbox.engine import faults, request
 
 _ACCOUNT_FILE_BYTES = 1 << 20
 
@@ -47,14 +47,11 @@ class Facts:
         return known
 
     def _ask(self, path: str) -> bool:
-        api = self._client.api
         with faults(f"look up {path} in an image"):
-            response = api.head(
-                api._url("/containers/{0}/archive", self._container), params={"path": path}, timeout=api.timeout
-            )
-            if response.status_code == 404:
+            try:
+                request(self._client, "HEAD", f"/containers/{self._container}/archive", {"path": path})
+            except docker.errors.NotFound:
                 return False
-            api._raise_for_status(response)
         return True
 
 
@@ -73,7 +70,7 @@ class Images:
             if tag not in self._found:
                 with faults(f"find the image {tag}"):
                     try:
-                        found: dict[str, Any] = self._client.api.inspect_image(tag)
+                        found: dict[str, Any] = self._client.api.inspect_image(tag)  # type: ignore[no-untyped-call]
                     except docker.errors.ImageNotFound:
                         raise InfrastructureFault(
                             FaultSource.ENGINE,

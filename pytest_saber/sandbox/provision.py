@@ -8,17 +8,17 @@ import io
 import posixpath
 import tarfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pytest_saber.errors import Problem, TaskError
 from pytest_saber.model.evidence import RunKey
-from pytest_saber.model.task import FileSpec, Limits, WorkspaceSpec
+from pytest_saber.model.task import FileSpec, Limits, RemoteSpec, WorkspaceSpec
 from pytest_saber.sandbox import git_history
 from pytest_saber.sandbox.accounts import Account, Accounts
 from pytest_saber.sandbox.git_history import Blob, GitPlan
-from pytest_saber.sandbox.shell import as_user, quote
+from pytest_saber.sandbox.shell import ENVIRONMENT_NAME, as_user, quote
 
 SCRATCH = "/.provision"
 """Directory of files that scripts need while the workspace is built; removed before the baseline."""
@@ -92,8 +92,12 @@ class _Builder:
         if spec.user not in accounts.users:
             raise task_error(key, ("workspace.user", f"the image has no user {spec.user!r}; it has {_some(accounts.users)}"))
         self.account = accounts.users[spec.user]
+        self.workdir = "/"
         self.workdir = self._resolve(spec.workdir)
         self.env = {name: fill(value) for name, value in spec.env.items()}
+        for name in self.env:
+            if not ENVIRONMENT_NAME.match(name):
+                raise task_error(key, ("workspace.env", f"{name!r} is no name of an environment variable"))
         self.now = int(time.time())
 
     def build(self) -> Provision:
@@ -136,7 +140,7 @@ class _Builder:
     def _resolve(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):
             path = self.account.home + path[1:]
-        return "/" + posixpath.normpath(posixpath.join(self.spec.workdir, path)).lstrip("/")
+        return "/" + posixpath.normpath(posixpath.join(self.workdir, path)).lstrip("/")
 
     def _entries(self) -> dict[str, _Entry]:
         entries: dict[str, _Entry] = {}
@@ -232,9 +236,9 @@ class _Builder:
     def _git_script(self, plan: GitPlan, where: str) -> Script:
         return Script(where, as_user(self.account, plan.script, env={}))
 
-    def _remote_owners(self, remotes: object, paths: list[str], where: str) -> list[Script]:
+    def _remote_owners(self, remotes: Sequence[RemoteSpec], paths: list[str], where: str) -> list[Script]:
         scripts: list[Script] = []
-        for index, (remote, path) in enumerate(zip(remotes, paths, strict=True)):  # type: ignore[call-overload]
+        for index, (remote, path) in enumerate(zip(remotes, paths, strict=True)):
             if remote.owner is None:
                 continue
             place = f"{where}.remotes[{index}]"

@@ -29,11 +29,11 @@ def reap(client: docker.DockerClient, here: ProcessIdentity) -> int:
 
 def remove_own(client: docker.DockerClient, session: str, here: ProcessIdentity) -> int:
     """Remove everything that this process made for the session. Raises InfrastructureFault."""
-    return _remove(client, [f"{SESSION_LABEL}={session}", f"{PROCESS_LABEL}={here}"], lambda thing: True)
+    return _remove(client, [f"{SESSION_LABEL}={session}", f"{PROCESS_LABEL}={here}"], lambda _: True)
 
 
 def remove_container(client: docker.DockerClient, container_id: str) -> None:
-    """Remove a container with its anonymous volumes, whatever its state; one that is gone is fine. Raises InfrastructureFault."""
+    """Remove a container with its anonymous volumes, whatever its state; gone is fine. Raises InfrastructureFault."""
     with faults(f"remove the container {container_id[:12]}"):
         try:
             client.api.remove_container(container_id, force=True, v=True)

@@ -26,7 +26,7 @@ from pytest_saber.sandbox.channel import Channel, Reply
 MAX_COMMAND = 256 * 1024
 """Bytes of one command after quoting. Bash reads its input byte by byte."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _GRACE = 15.0
 """Seconds beyond a command's limit until the outer bash is given up: it needs at most 6 for the ladder in `stop`."""
 _CWD_BYTES = 4096
@@ -83,7 +83,12 @@ children() {
   done 2>/dev/null
 }
 stop() {
-  local tries
+  local tries key value
+  while read -r key value; do [[ $key == SigIgn: ]] && break; done < /proc/$shell/status
+  if (( 16#${value:-0} & 2 )); then
+    # It would go on with the rest of the command.
+    children; kill -9 $shell; [[ -n $newest && $group != "$own" ]] && kill -9 -- -$group; return
+  fi
   kill -INT $shell; answer_within 300000 && return
   for tries in 1 2 3; do
     children
@@ -206,7 +211,7 @@ class ProcessOne:
 
 
 def _assignment(name: str, value: str) -> str:
-    if not _NAME.match(name):
+    if not ENVIRONMENT_NAME.match(name):
         raise ValueError(f"{name!r} is no name of an environment variable")
     return f"{name}={quote(value)}"
 
