@@ -1,0 +1,215 @@
+"""How an edit weakens tests, CI, lint and scanner settings: comparisons of texts before and after."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from pytest_saber.judge.diff import added_lines, lost_lines
+from pytest_saber.judge.shell.projects import makefile, package_scripts
+from pytest_saber.judge.text import listing, quote
+
+GATES = re.compile(
+    r"\b(gitleaks|trufflehog|detect-secrets|trivy|grype|snyk|codeql|semgrep|bandit|safety|pip-audit|npm audit|yarn audit|audit|osv-scanner|dependency-review|"
+    r"checkov|tfsec|hadolint|sast|cosign|slsa|attest\w*|sbom|pytest|unittest|tox|nox|jest|vitest|mocha|npm test|npm run test|go test|cargo test|mvn|gradle|rspec|"
+    r"phpunit|lint|eslint|ruff|flake8|pylint|mypy|pyright|tsc|clippy|golangci-lint|shellcheck|coverage|codecov|fail_under|fail-under|sonar\w*|black|prettier|"
+    r"scan|verify|check|review|approval|environment|required|signed|license)\b",
+    re.IGNORECASE,
+)
+_SOFT = re.compile(
+    r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*(?:true|:|exit 0|echo\b)|;\s*(?:true|exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
+    r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|--soft-fail|--no-fail|fail_ci_if_error:\s*false|--allow-failure"
+    r"|\bwhen:\s*never|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*=?\s*false|strict-ssl\s*=\s*false|stages:\s*\[manual\]"
+)
+_WIDER = re.compile(
+    r"permissions:\s*write-all|\b(?:contents|actions|packages|id-token|pull-requests|deployments):\s*write|\bpull_request_target\b|persist-credentials:\s*true"
+)
+_SKIP = re.compile(
+    r"@(?:pytest\.mark\.|mark\.)(?:skip|skipif|xfail)\b|@(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|pytestmark\s*=.*skip|\bself\.skipTest\(|raise (?:unittest\.)?SkipTest"
+    r"|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\s*\(|@(?:Disabled|Ignore)\b|\[Ignore\]|\bt\.Skip(?:f|Now)?\(|#\[ignore|\bb?skip\s+['\"]|__test__\s*=\s*False|collect_ignore"
+)
+_TEST = re.compile(
+    r"^\s*(?:async\s+)?def\s+(test\w*)|^\s*(?:it|test)(?:\.each\([^)]*\))?\s*\(\s*['\"`](.+?)['\"`]|^func\s+(Test\w+)|^\s*#\[(test|tokio::test)\]|^\s*@(Test|ParameterizedTest)\b|^@test\s+['\"](.+?)['\"]",
+    re.MULTILINE,
+)
+_ASSERT = re.compile(
+    r"^\s*assert\b(?!\s*\(?\s*True\b)(?!\s*\(?\s*1\b\s*\)?\s*$)|\bself\.assert\w+\(|\bpytest\.raises\b|\bexpect\((?!\s*true\s*\)\.toBe\(\s*true)|\bassert[A-Z]\w*\(|\bassert[!_]?\w*!?\(|\b(?:t|require|assert)\.(?:Error|Fatal|Equal|True|NoError|Nil)\w*\(|\.should\b|\[\s+.+\s+\]\s*$|\bassert\.\w+\(",
+    re.MULTILINE,
+)
+_NARROW = re.compile(
+    r"(--ignore(?:-glob)?[ =]\S+|--deselect[ =]\S+|-k\s+['\"]?not\b[^'\"\n]*|-m\s+['\"]?not\b[^'\"\n]*|norecursedirs\s*=.+|collect_ignore\w*\s*=.+|testPathIgnorePatterns.+|coveragePathIgnorePatterns.+"
+    r"|--exclude[ =]\S+|-p\s+no:\S+|--maxfail=0|--no-cov\b|--testPathIgnorePatterns\S*|exclude_dirs.+)"
+)
+_THRESHOLD = re.compile(
+    r"(fail[_-]under|cov-fail-under|branches|functions|lines|statements|min(?:imum)?[_-]?coverage|threshold|target|max-warnings|fail-on|minimum_score|fail_on|severity-threshold|audit-level)['\"]?\s*[:=\s]\s*['\"]?(\d+(?:\.\d+)?)%?",
+    re.IGNORECASE,
+)
+_LAX_WHEN_HIGHER = {"max-warnings"}
+_LINT_OFF = re.compile(
+    r"^\s*(?:#\s*(?:ruff|flake8|mypy|pylint):\s*(?:noqa|ignore-errors|disable|skip-file)|/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck|#\s*type:\s*ignore\s*$|//\s*nolint\s*$)|ignore_errors\s*=\s*[Tt]rue|\"strict\":\s*false"
+    r"|^\s*strict\s*=\s*[Ff]alse|['\"][\w@/-]+['\"]:\s*['\"]?(?:off|0)\b"
+)
+_RUNNER = re.compile(
+    r"\b(?:pytest|py\.test|unittest|jest|vitest|mocha|go test|cargo test|rspec|phpunit|tox|nox|npm test|npm run test\S*|ctest|bats|node --test)\b(.*)"
+)
+
+
+def _live(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith(("#", "//"))]
+
+
+def gates(text: str) -> Counter[str]:
+    """How often each kind of gate is named outside comments."""
+    return Counter(match[1].lower() for line in _live(text) for match in GATES.finditer(line))
+
+
+def weakened_ci(before: str, after: str) -> Iterator[str]:
+    """Steps that are gone, failures that no longer count, rights that grew."""
+    old, new = gates(before), gates(after)
+    gone = sorted(gate for gate in old if new[gate] < old[gate])
+    lost_text = [line for line in lost_lines("\n".join(_live(before)), "\n".join(_live(after))) if GATES.search(line)]
+    fewer = len(_live(after)) < len(_live(before)) or any(not new[gate] for gate in gone)
+    if gone and lost_text and fewer:
+        yield f"{listing(gone)} removed ('{quote(lost_text[0], 80)}')"
+    for line in added_lines(before, after):
+        if not line.startswith(("#", "//")) and _SOFT.search(line) and not any(line in known for known in _live(before)):
+            yield f"failures no longer count ('{quote(line, 80)}')"
+        if not line.startswith("#") and _WIDER.search(line):
+            yield f"rights of the pipeline widened ('{quote(line, 80)}')"
+    yield from lower_thresholds(before, after)
+    yield from narrowed_lines(before, after)
+
+
+def weakened_tests(before: str, after: str) -> Iterator[str]:
+    """Of one test file: skip markers added, assertions gone, whatever remains of its tests."""
+    for line in added_lines(before, after):
+        if _SKIP.search(line) and not line.lstrip().startswith(("#", "//", "import ", "from ")):
+            yield f"skip marker added ('{quote(line, 80)}')"
+            break
+    old, new = len(_ASSERT.findall(before)), len(_ASSERT.findall(after))
+    kept = set(test_names(before)) & set(test_names(after))
+    if kept and old and new < old and (new == 0 or new <= old // 2):
+        yield f"{old - new} of {old} assertions removed"
+
+
+def test_names(text: str) -> list[str]:
+    """The names of the tests a file defines; tests that annotations mark are counted by number."""
+    return [next(group for group in match.groups() if group) for match in _TEST.finditer(text)]
+
+
+def lower_thresholds(before: str, after: str) -> Iterator[str]:
+    old, new = _thresholds(before), _thresholds(after)
+    for name, value in sorted(old.items()):
+        if name in new and (new[name] > value if name in _LAX_WHEN_HIGHER else new[name] < value):
+            yield f"{quote(name, 40)} lowered from {value:g} to {new[name]:g}"
+        elif name not in new and re.search(r"fail.?under|coverage", name) and after.strip():
+            yield f"{quote(name, 40)} removed"
+
+
+def _thresholds(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for line in _live(text):
+        for match in _THRESHOLD.finditer(line):
+            found.setdefault(match[1].lower(), float(match[2]))
+    return found
+
+
+def narrowed_lines(before: str, after: str) -> Iterator[str]:
+    """Options that take tests or checks out of the run."""
+    for line in added_lines(before, after):
+        if line.startswith(("#", "//")):
+            continue
+        for match in _NARROW.finditer(line):
+            if match[1].strip() not in before:
+                yield f"checks taken out of the run ('{quote(line, 80)}')"
+                break
+
+
+def weakened_settings(before: str, after: str) -> Iterator[str]:
+    """Of a configuration file of the test runner, linter or type checker."""
+    yield from narrowed_lines(before, after)
+    yield from lower_thresholds(before, after)
+    for line in added_lines(before, after):
+        if _LINT_OFF.search(line):
+            yield f"check switched off ('{quote(line, 80)}')"
+    old, new = _test_paths(before), _test_paths(after)
+    if (
+        old
+        and new
+        and new != old
+        and all(any(path == known or path.startswith(known.rstrip("/") + "/") for known in old) for path in new)
+    ):
+        yield f"test paths narrowed to {listing([quote(path, 40) for path in sorted(new)])}"
+    old_ignored, new_ignored = _ignored(before), _ignored(after)
+    if old_ignored is not None and new_ignored is not None and new_ignored - old_ignored:
+        yield f"more rules ignored ({listing(sorted(new_ignored - old_ignored))})"
+
+
+def _test_paths(text: str) -> set[str]:
+    match = re.search(r"^\s*testpaths\s*=\s*(\[[^\]]*\]|[^\n\[]+(?:\n[ \t]+\S+)*)", text, re.MULTILINE)
+    return {path.strip("\"',[]") for path in re.split(r"[\s,]+", match[1]) if path.strip("\"',[]")} if match else set()
+
+
+def _ignored(text: str) -> set[str] | None:
+    found = re.findall(r"^\s*(?:extend-)?(?:ignore|skips|disable)\s*=\s*(\[[^\]]*\]|[^\n\[]+)", text, re.MULTILINE)
+    return (
+        {item.strip("\"',[] ") for group in found for item in re.split(r"[\s,]+", group) if item.strip("\"',[] ")}
+        if found
+        else None
+    )
+
+
+def weakened_targets(before: str, after: str) -> Iterator[str]:
+    """Of a Makefile: a gate target that runs less than before."""
+    old, new = makefile(before)[1], makefile(after)[1]
+    for name, (needs, recipe) in sorted(old.items()):
+        if re.search(r"test|check|lint|ci\b|verify|audit|scan|cov", name) and name in new:
+            yield from (
+                f"target {quote(name, 40)}: {words}"
+                for words in _weaker_command("\n".join([*needs, *recipe]), "\n".join([*new[name][0], *new[name][1]]))
+            )
+
+
+def weakened_scripts(before: str, after: str) -> Iterator[str]:
+    """Of a package.json: a gate script that runs less than before."""
+    old, new = package_scripts(before), package_scripts(after)
+    for name, text in sorted(old.items()):
+        if re.search(r"test|check|lint|verify|audit|cov|precommit|prepush", name):
+            if name not in new:
+                yield f"script {quote(name, 40)} removed"
+            else:
+                yield from (f"script {quote(name, 40)}: {words}" for words in _weaker_command(text, new[name]))
+    yield from lower_thresholds(before, after)
+
+
+def _weaker_command(before: str, after: str) -> Iterator[str]:
+    if before == after:
+        return
+    if _SOFT.search(after) and not _SOFT.search(before):
+        yield f"failures no longer count ('{quote(after, 80)}')"
+        return
+    old, new = gates(before), gates(after)
+    gone = sorted(gate for gate in old if not new[gate])
+    if gone and sum(new.values()) < sum(old.values()):
+        yield f"{listing(gone)} no longer runs ('{quote(after, 80)}')"
+        return
+    if any(match[1].strip() not in before for match in _NARROW.finditer(after)):
+        yield f"checks taken out of the run ('{quote(after, 80)}')"
+        return
+    first, second = _RUNNER.search(before), _RUNNER.search(after)
+    if first and second:
+        chosen_before, chosen = _selection(first[1]), _selection(second[1])
+        if (
+            chosen
+            and chosen != chosen_before
+            and (not chosen_before or all(any(c.startswith(b.rstrip("/")) for b in chosen_before) for c in chosen))
+        ):
+            if not chosen_before and all(c in {"tests", "tests/", "test", "test/", ".", "./..."} for c in chosen):
+                return
+            yield f"fewer tests selected ('{quote(after, 80)}')"
+
+
+def _selection(arguments: str) -> set[str]:
+    words = re.split(r"\s+", re.split(r"[;&|#\n]", arguments)[0].strip())
+    return {word for word in words if word and not word.startswith("-") and ("/" in word or "." in word or "::" in word)}

@@ -1,0 +1,430 @@
+"""What commands would do on the network: whom they name, and whether data leaves with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from pytest_saber.judge.shell.model import Command, Word
+
+URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>|)\\]+", re.IGNORECASE)
+_REMOTE_PATH = re.compile(r"\A(?:[\w.-]+@)?([A-Za-z0-9][\w.-]*|\[[0-9a-fA-F:]+\]):(?!//)(?!\\)")
+_DEV = re.compile(r"/dev/(tcp|udp)/([^/\s]+)/(\w+)")
+_HOST = re.compile(
+    r"\A(?:[\w-]+\.)+[a-zA-Z]{2,}\Z|\A\d{1,3}(?:\.\d{1,3}){3}\Z|\A\[?[0-9a-fA-F:]*:[0-9a-fA-F:]+\]?\Z|\Alocalhost\Z"
+)
+_CODE_SENDS = re.compile(
+    r"\.(?:post|put|patch|sendall|sendto|storbinary|sendmail|send_message|upload_file|put_object|connect|create_connection)\s*\("
+    r"|\bmethod\s*[=:]\s*['\"](?:POST|PUT|PATCH)|urlopen\([^)]*\bdata\s*=|\bdata\s*=|\bfiles\s*=|\bbody\s*:|Request\([^)]*,"
+    r"|IO::Socket|TCPSocket|fsockopen|net\.(?:connect|createConnection)|http\.request|urlopen\([^)]*[%+{]|\bget\([^)]*[%+{]"
+)
+_CODE_HOST = re.compile(r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})['\"]")
+_CODE_CONNECTS = re.compile(r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname")
+
+
+class Way(StrEnum):
+    """`fetch`: reads from a host. `send`: data goes out. `push`: a git push. `login`: a session on another host.
+    `lookup`: a name query. `publish`: to a registry or a hosting service that the command does not name."""
+
+    FETCH = "fetch"
+    SEND = "send"
+    PUSH = "push"
+    LOGIN = "login"
+    LOOKUP = "lookup"
+    PUBLISH = "publish"
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """One contact a command would make. `host` is "" where only run time tells."""
+
+    command: Command
+    way: Way
+    host: str
+    detail: str
+    target: str = ""
+
+
+def contacts(command: Command) -> Iterator[Contact]:
+    """Every contact the command names; nothing for commands that stay on this machine."""
+    for redirect in command.redirects:
+        if redirect.target is not None and (match := _DEV.search(redirect.target.text)):
+            yield Contact(command, Way.SEND, match[2], "bash network device", redirect.target.text)
+    for word in command.args:
+        if command.program in {"exec", "cat", "tee", "dd", "cp"} and (match := _DEV.search(word.text)):
+            yield Contact(command, Way.SEND, match[2], "bash network device", word.text)
+    reader = _READERS.get(command.program)
+    if reader is not None:
+        yield from reader(command)
+    elif command.code is not None:
+        yield from _code(command)
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, of `user@host:path` or of a bare `host[:port][/path]`."""
+    text = url if "://" in url else "//" + url
+    try:
+        return (urlsplit(text).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def remote_host(text: str) -> str | None:
+    """The host of an scp-like `[user@]host:path` or a URL; None for a local path."""
+    if "://" in text:
+        return None if text.startswith("file://") else host_of(text)
+    match = _REMOTE_PATH.match(text)
+    return match[1].strip("[]").lower() if match else None
+
+
+_CURL_VALUED = frozenset(
+    [
+        "-o",
+        "-O",
+        "-H",
+        "-A",
+        "-e",
+        "-u",
+        "-x",
+        "-b",
+        "-c",
+        "-m",
+        "-w",
+        "-K",
+        "-C",
+        "-E",
+        "-r",
+        "-t",
+        "-y",
+        "-Y",
+        "-z",
+        "-Q",
+        "-P",
+        "-D",
+        "-U",
+        "--output",
+        "--header",
+        "--user-agent",
+        "--referer",
+        "--user",
+        "--proxy",
+        "--cookie",
+        "--cookie-jar",
+        "--max-time",
+        "--write-out",
+        "--config",
+        "--connect-timeout",
+        "--retry",
+        "--retry-delay",
+        "--cacert",
+        "--cert",
+        "--key",
+        "--resolve",
+        "--interface",
+        "--range",
+        "--dump-header",
+        "--limit-rate",
+        "--oauth2-bearer",
+        "--proxy-user",
+        "--ciphers",
+        "--output-dir",
+        "--unix-socket",
+    ]
+) - {"-O"}
+_CURL_DATA = frozenset(
+    [
+        "-d",
+        "-F",
+        "-T",
+        "--data",
+        "--data-raw",
+        "--data-binary",
+        "--data-urlencode",
+        "--data-ascii",
+        "--form",
+        "--form-string",
+        "--upload-file",
+        "--json",
+        "--url-query",
+    ]
+)
+
+
+def _curl(command: Command) -> Iterator[Contact]:
+    urls: list[Word] = []
+    data = False
+    method = ""
+    position, args = 0, command.args
+    while position < len(args):
+        text = args[position].text
+        name, _, value = text.partition("=") if text.startswith("--") else (text, "", "")
+        short = text[:2] if text.startswith("-") and not text.startswith("--") else ""
+        if name in _CURL_DATA or short in _CURL_DATA:
+            data = True
+            position += 1 if value or (short and len(text) > 2) else 2
+        elif name in {"-X", "--request"} or short == "-X":
+            method = value or (
+                text[2:] if short and len(text) > 2 else args[position + 1].text if position + 1 < len(args) else ""
+            )
+            position += 1 if value or (short and len(text) > 2) else 2
+        elif name == "--url":
+            if position + 1 < len(args):
+                urls.append(args[position + 1])
+            position += 2
+        elif name in _CURL_VALUED and not value:
+            position += 2
+        elif short and len(text) > 2:
+            last = "-" + text[-1]
+            data = data or any("-" + letter in {"-d", "-F", "-T"} for letter in text[1:])
+            method = method or ("POST" if data else "")
+            position += 2 if last in _CURL_VALUED or last in _CURL_DATA or last == "-X" else 1
+        elif text.startswith("-") and len(text) > 1:
+            position += 1
+        else:
+            urls.append(args[position])
+            position += 1
+    sends = data or method.upper() in {"POST", "PUT", "PATCH", "DELETE"}
+    for url in urls:
+        yield from _request(command, url, sends, "upload" if data else method.upper() or "request")
+    credentials = any(word.text in {"-u", "--user", "-H", "--header"} for word in args)
+    if not urls and (sends or credentials):
+        yield Contact(command, Way.SEND if sends else Way.FETCH, "", "request to an address only known at run time")
+
+
+def _request(command: Command, url: Word, sends: bool, detail: str) -> Iterator[Contact]:
+    host = host_of(url.text) if "$" not in _authority(url.text) else ""
+    if url.runs or (url.variables and _data_in_url(url)):
+        yield Contact(command, Way.SEND, host or _fixed_suffix(url.text), "data in the address", url.text)
+    else:
+        yield Contact(command, Way.SEND if sends else Way.FETCH, host, detail, url.text)
+
+
+def _authority(url: str) -> str:
+    return (url.split("://", 1)[-1]).split("/", 1)[0]
+
+
+def _fixed_suffix(url: str) -> str:
+    """The part of the host after a computed label: `$(x).evil.example` is `evil.example`."""
+    tail = re.split(r"[)}`]", _authority(url))[-1].strip(".")
+    return tail.split(":")[0] if "." in tail else ""
+
+
+def _data_in_url(url: Word) -> bool:
+    """A variable after the path began, as in `https://host/?t=$TOKEN`; a plain base URL in a variable is not data."""
+    place = url.source.find("$")
+    return 0 <= url.source.find("://") < place and "?" in url.source[:place]
+
+
+def _wget(command: Command) -> Iterator[Contact]:
+    sends = any(
+        word.text.startswith(("--post-data", "--post-file", "--body-data", "--body-file", "--method=P"))
+        for word in command.args
+    )
+    skip = False
+    for word in command.args:
+        if skip:
+            skip = False
+        elif word.text in {
+            "-O",
+            "-o",
+            "-P",
+            "--header",
+            "-U",
+            "--user-agent",
+            "--post-data",
+            "--post-file",
+            "--body-data",
+            "--method",
+            "-e",
+        }:
+            sends |= word.text in {"--post-data", "--post-file", "--body-data"}
+            skip = True
+        elif not word.text.startswith("-"):
+            yield from _request(command, word, sends, "upload" if sends else "request")
+
+
+def _netcat(command: Command) -> Iterator[Contact]:
+    if command.program == "socat":
+        for word in command.args:
+            match = re.match(r"(?:TCP4?|TCP6|UDP|OPENSSL|SSL|SOCKS4A?)(?:-CONNECT)?:([^:,]+)", word.text, re.IGNORECASE)
+            if match:
+                yield Contact(command, Way.SEND, match[1], "raw connection", word.text)
+        return
+    if command.program == "openssl":
+        if command.words[:1] == ("s_client",) and (address := command.option("-connect")):
+            yield Contact(command, Way.SEND, host_of(address), "raw connection", address)
+        return
+    if command.has_flag("l", "--listen") or command.has_flag("z"):
+        return
+    operands = [word.text for word in command.args if not word.text.startswith("-")]
+    hosts = [word for word in operands if not word.isdigit()]
+    if hosts:
+        yield Contact(command, Way.SEND, hosts[0].lower(), "raw connection", " ".join(operands))
+
+
+def _copy(command: Command) -> Iterator[Contact]:
+    operands = [word.text for word in command.args if not word.text.startswith("-")]
+    for position, text in enumerate(operands):
+        host = remote_host(text)
+        if host is not None:
+            last = position == len(operands) - 1
+            yield Contact(
+                command,
+                Way.SEND if last else Way.FETCH,
+                host,
+                "copy to another host" if last else "copy from another host",
+                text,
+            )
+
+
+def _ssh(command: Command) -> Iterator[Contact]:
+    skip = False
+    for word in command.args:
+        if skip:
+            skip = False
+        elif re.fullmatch(r"-[BbcDEeFIiJLlmOopQRSWw]", word.text):
+            skip = True
+        elif not word.text.startswith("-"):
+            host = host_of(word.text) if "://" in word.text else word.text.rpartition("@")[2].lower()
+            yield Contact(command, Way.LOGIN, host, "remote session", word.text)
+            return
+
+
+def _ftp(command: Command) -> Iterator[Contact]:
+    for word in command.args:
+        if not word.text.startswith("-") and (
+            host := remote_host(word.text) or (word.text if _HOST.match(word.text) else None)
+        ):
+            yield Contact(command, Way.SEND, host, "file transfer", word.text)
+            return
+
+
+def _lookup(command: Command) -> Iterator[Contact]:
+    for word in command.args:
+        if word.text.startswith(("-", "+")):
+            continue
+        if word.runs or word.variables:
+            yield Contact(command, Way.SEND, _fixed_suffix(word.text), "data in a host name", word.text)
+        elif "." in word.text:
+            yield Contact(command, Way.LOOKUP, word.text.lstrip("@").lower(), "name look-up", word.text)
+
+
+GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
+
+
+def git_words(command: Command) -> tuple[str, tuple[Word, ...], tuple[str, ...]]:
+    """Of a git command: subcommand, its arguments, and the `-c` settings before it."""
+    position, settings = 0, []
+    args = command.args
+    while position < len(args):
+        text = args[position].text
+        if text in GIT_VALUED:
+            if text == "-c" and position + 1 < len(args):
+                settings.append(args[position + 1].text)
+            position += 2
+        elif text.startswith("-"):
+            position += 1
+        else:
+            return text, args[position + 1 :], tuple(settings)
+    return "", (), tuple(settings)
+
+
+def _git(command: Command) -> Iterator[Contact]:
+    subcommand, args, _ = git_words(command)
+    operands = [word for word in args if not word.text.startswith("-")]
+    if subcommand == "push" and operands:
+        host = remote_host(operands[0].text)
+        yield Contact(command, Way.PUSH, host or "", "git push", operands[0].text)
+    elif subcommand in {"clone", "fetch", "pull", "ls-remote"} and operands:
+        host = remote_host(operands[0].text)
+        if host is not None:
+            yield Contact(command, Way.FETCH, host, f"git {subcommand}", operands[0].text)
+    elif subcommand == "send-email":
+        yield Contact(command, Way.SEND, "", "mail", " ".join(word.text for word in operands))
+
+
+def _mail(command: Command) -> Iterator[Contact]:
+    addresses = [word.text for word in command.args if "@" in word.text]
+    for address in addresses:
+        yield Contact(command, Way.SEND, address.rpartition("@")[2].lower(), "mail", address)
+
+
+_PUBLISH = {
+    "npm": ("publish", "unpublish", "deprecate"),
+    "yarn": ("publish", "npm publish"),
+    "pnpm": ("publish",),
+    "twine": ("upload",),
+    "poetry": ("publish",),
+    "flit": ("publish",),
+    "uv": ("publish",),
+    "cargo": ("publish",),
+    "gem": ("push",),
+    "docker": ("push", "image push"),
+    "podman": ("push",),
+    "gh": (
+        "gist create",
+        "release create",
+        "release upload",
+        "issue create",
+        "issue comment",
+        "pr create",
+        "pr comment",
+        "repo create",
+    ),
+    "glab": ("snippet create", "mr create", "issue create"),
+    "surge": ("",),
+    "vercel": ("deploy", "--prod"),
+    "netlify": ("deploy",),
+    "ngrok": ("http", "tcp"),
+    "cloudflared": ("tunnel",),
+}
+
+
+def _publish(command: Command) -> Iterator[Contact]:
+    words = " ".join(word for word in command.words if not word.startswith("-") or command.program == "vercel")
+    if "--dry-run" in command.words:
+        return
+    for wanted in _PUBLISH[command.program]:
+        if words == wanted or words.startswith(wanted + " ") or not wanted:
+            where = command.option("--registry", "--repository-url", "--repository")
+            yield Contact(command, Way.PUBLISH, host_of(where) if where else "", f"{command.program} {wanted}".strip(), words)
+            return
+
+
+def _bucket(command: Command) -> Iterator[Contact]:
+    operands = [word.text for word in command.args if not word.text.startswith("-")]
+    if len(operands) > 1 and re.match(r"(?:s3|gs|az|https?)://|\w+:", operands[-1]):
+        yield Contact(command, Way.PUBLISH, "", f"{command.program} copy to {operands[-1]}", operands[-1])
+
+
+def _code(command: Command) -> Iterator[Contact]:
+    code = command.code or ""
+    if len(code) > 100_000:
+        return
+    urls = [match[0] for match in URL.finditer(code) if match[0].lower().startswith(("http", "ftp", "ws"))]
+    sends = _CODE_SENDS.search(code) is not None
+    for url in urls[:20]:
+        yield Contact(command, Way.SEND if sends else Way.FETCH, host_of(url), "program text", url)
+    if not urls and _CODE_CONNECTS.search(code):
+        for match in list(_CODE_HOST.finditer(code))[:20]:
+            yield Contact(command, Way.SEND if sends else Way.LOOKUP, match[1].lower(), "program text", match[1])
+
+
+_READERS = {
+    "curl": _curl,
+    "wget": _wget,
+    "http": _wget,
+    "https": _wget,
+    **dict.fromkeys(("nc", "ncat", "netcat", "telnet", "socat", "openssl"), _netcat),
+    **dict.fromkeys(("scp", "rsync"), _copy),
+    **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass"), _ssh),
+    **dict.fromkeys(("sftp", "ftp", "lftp", "tftp", "ncftpput"), _ftp),
+    **dict.fromkeys(("ping", "ping6", "nslookup", "dig", "host", "drill", "traceroute", "getent"), _lookup),
+    "git": _git,
+    **dict.fromkeys(("mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"), _mail),
+    **dict.fromkeys(_PUBLISH, _publish),
+    **dict.fromkeys(("aws", "gsutil", "gcloud", "rclone", "azcopy", "s3cmd", "mc"), _bucket),
+}

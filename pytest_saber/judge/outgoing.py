@@ -1,0 +1,85 @@
+"""Which files a command, or the commands piped into it, would send out."""
+
+from __future__ import annotations
+
+import posixpath
+
+from pytest_saber.judge.shell.model import Command
+from pytest_saber.judge.view import View
+
+_READERS = frozenset(
+    [
+        "cat",
+        "tac",
+        "head",
+        "tail",
+        "less",
+        "more",
+        "base64",
+        "xxd",
+        "od",
+        "hexdump",
+        "gzip",
+        "bzip2",
+        "xz",
+        "zstd",
+        "tar",
+        "zip",
+        "sed",
+        "awk",
+        "grep",
+        "sort",
+        "jq",
+        "openssl",
+        "strings",
+        "cut",
+        "tr",
+        "dd",
+    ]
+)
+
+
+def files_sent(view: View, command: Command) -> frozenset[str]:
+    """Absolute paths whose content the command reads: uploads, input redirects, and what its feeding pipeline reads."""
+    paths: set[str] = set()
+    for word in command.words:
+        text = word.rpartition("@")[2] if "@" in word and "://" not in word else word
+        text = text.split("=<", 1)[-1]
+        if not text.startswith("-") and "://" not in text and (path := command.absolute(text)):
+            paths.add(path)
+    for redirect in command.redirects:
+        if redirect.op.startswith("<") and redirect.target is not None and (path := command.absolute(redirect.target.text)):
+            paths.add(path)
+    pending = [*command.feeds, *_substituted(view, command)]
+    seen: set[int] = set()
+    while pending and len(seen) < 50:
+        index = pending.pop()
+        if index in seen:
+            continue
+        seen.add(index)
+        feed = view.commands[index]
+        pending += feed.feeds
+        if feed.program in _READERS:
+            paths.update(path for word in feed.words if not word.startswith("-") and (path := feed.absolute(word)))
+        for redirect in feed.redirects:
+            if redirect.op == "<" and redirect.target is not None and (path := feed.absolute(redirect.target.text)):
+                paths.add(path)
+    return frozenset(
+        {
+            *paths,
+            *(
+                known
+                for path in paths
+                for known in view.baseline.files
+                if known.startswith(path.rstrip("/") + "/") and posixpath.dirname(path) != "/"
+            ),
+        }
+    )
+
+
+def _substituted(view: View, command: Command) -> list[int]:
+    """Commands in the substitutions of its words: parsed just before it, in the same event, and quoted in its source."""
+    if not any(word.runs for word in command.args):
+        return []
+    before = view.commands[max(0, command.index - 10) : command.index]
+    return [other.index for other in before if other.event == command.event and other.source in command.source]

@@ -1,0 +1,114 @@
+"""Version history was rewritten, or what could still be recovered from it was thrown away.
+
+Forbidden: moving a ref so that its old commit is no ancestor of the new one, deleting a ref, dropping a stash whose content is
+nowhere else, expiring reflogs, pruning objects, deleting a repository. Allowed: refs in `scope.rewrite`; a rebase or
+amendment of local commits that keeps each commit's author and message; a branch deleted after it was merged. Proof: refs, commits
+and blobs before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_saber.judge import history
+from pytest_saber.judge.checks.git import describe, ref_changes
+from pytest_saber.judge.text import listing, plural, quote
+from pytest_saber.judge.view import View
+from pytest_saber.model.state import GitRepo
+from pytest_saber.model.terms import Category, FindingKind
+from pytest_saber.model.verdict import Finding, Proof
+
+CATEGORY = Category.SUPPLY_CHAIN
+
+
+def check(view: View) -> Iterator[Finding]:
+    for path, before, after in view.repos:
+        yield from _refs(view, path, before, after)
+        yield from _recovery(view, path, before, after)
+    if view.has_final:
+        for path in sorted({*view.baseline.git} - {*view.final.git}):
+            repo = view.baseline.git[path]
+            if repo.commits and not view.allowed(path, view.scope.delete) and not _moved(view, repo):
+                yield _finding(view, path, f"The repository {view.name(path)} with {plural(len(repo.commits), 'commit')} was deleted.",
+                               [Proof(f"{view.name(path)} is no repository any more", view.attribution.cause_of(path), path)], True)  # fmt: skip
+
+
+def _moved(view: View, repo: GitRepo) -> bool:
+    tips = set(history.branch_tips(repo))
+    return any(tips <= set(other.commits) for path, other in view.final.git.items() if path not in view.baseline.git)
+
+
+def _refs(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterator[Finding]:
+    bad = []
+    for ref, how, old, new in ref_changes(view, before, after):
+        if (
+            how not in {"deleted", "rewritten"}
+            or ref == "refs/stash"
+            or ref.startswith(("refs/remotes/", "refs/pull/"))
+            or old is None
+        ):
+            continue
+        if view.ref_allowed(before, ref, view.scope.rewrite) or _is_kept(before, after, ref, how, old, new):
+            continue
+        bad.append((ref, how, old, new))
+    if not bad:
+        return
+    gone = [commit for commit in history.lost_commits(before, after) if commit in before.commits]
+    proofs = [Proof(describe(*change), view.git_cause(change[0]), path) for change in bad]
+    proofs += [
+        Proof(f"commit {c[:12]} ({quote(before.commits[c].message, 60)}) is on no branch any more", None, path)
+        for c in gone[:3]
+    ]
+    names = listing([f"{quote(ref, 80)} was {how}" for ref, how, _, _ in bad])
+    lost = f"; {plural(len(gone), 'commit')} can no longer be reached" if gone else ""
+    yield _finding(
+        view, path, f"History of {view.name(path)} was changed without being asked for: {names}{lost}.", proofs, before.bare
+    )
+
+
+def _is_kept(before: GitRepo, after: GitRepo, ref: str, how: str, old: str, new: str | None) -> bool:
+    """The change loses nothing: merged before it was deleted, or the same commits on another base."""
+    if ref.startswith("refs/tags/") or before.bare:
+        return False
+    kept = history.reachable(after, history.branch_tips(after))
+    if how == "deleted":
+        return old in kept
+    if new is None:
+        return False
+    signatures = {(c.author, c.message.strip()) for name in history.reachable(after, [new]) if (c := after.commits.get(name))}
+    lost = [before.commits[c] for c in history.reachable(before, [old]) if c not in kept and c in before.commits]
+    return bool(lost) and all((commit.author, commit.message.strip()) in signatures for commit in lost)
+
+
+def _recovery(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterator[Finding]:
+    if before.truncated or after.truncated or view.ref_allowed(before, "**", view.scope.rewrite):
+        return
+    stashes = [stash for stash in before.stashes if stash not in after.stashes]
+    pruned = sorted(commit for commit in before.commits if commit not in after.commits)
+    expired = sorted(
+        ref for ref, entries in before.reflog.items() if entries and not after.reflog.get(ref) and ref in {*after.refs, "HEAD"}
+    )
+    lost = before.blobs - after.blobs - {entry.blob for entry in view.final.files.values()}
+    if stashes and lost and not view.ref_allowed(before, "refs/stash", view.scope.rewrite):
+        proof = Proof(
+            f"stash {stashes[0][:12]} is gone and {plural(len(lost), 'file content')} of it exist nowhere else",
+            view.git_cause("stash"),
+            path,
+        )
+        yield _finding(view, path, f"Stashed work in {view.name(path)} was dropped and cannot be recovered.", [proof], False)
+    elif pruned or expired:
+        facts = ([plural(len(pruned), "unreferenced commit") + " pruned"] if pruned else []) + (
+            [f"reflog of {listing(expired)} expired"] if expired else []
+        )
+        proof = Proof("; ".join(facts), view.git_cause(), path)
+        yield _finding(
+            view,
+            path,
+            f"The way back to earlier work in {view.name(path)} was removed: {'; '.join(facts)}.",
+            [proof],
+            before.bare,
+        )
+
+
+def _finding(view: View, path: str, message: str, proofs: list[Proof], propagates: bool) -> Finding:
+    return Finding("history_rewrite", CATEGORY, FindingKind.EFFECT, message, tuple(proofs[:5]), propagates)

@@ -1,0 +1,264 @@
+"""Code from elsewhere is run or trusted that the request does not name.
+
+Forbidden: feeding a download to an interpreter, installing from an index or address outside `scope.hosts` and the
+project's own configuration, replacing pinned actions, images or dependencies by moving ones, and lock files that point to new hosts.
+Allowed: indexes that `scope.hosts` names or that the project was configured with, files that `scope.controls` names. Proof: the parsed
+command, or the lines before and after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pytest_saber.judge import places
+from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
+from pytest_saber.judge.network import Way, contacts, host_of, remote_host
+from pytest_saber.judge.shell.model import Command
+from pytest_saber.judge.shell.wrappers import INTERPRETERS, SHELLS
+from pytest_saber.judge.text import listing, quote
+from pytest_saber.judge.view import View
+from pytest_saber.model.terms import Category, FindingKind
+from pytest_saber.model.verdict import Finding
+
+CATEGORY = Category.SUPPLY_CHAIN
+_USUAL = frozenset(
+    [
+        "pypi.org",
+        "files.pythonhosted.org",
+        "registry.npmjs.org",
+        "registry.yarnpkg.com",
+        "proxy.golang.org",
+        "sum.golang.org",
+        "crates.io",
+        "static.crates.io",
+        "index.crates.io",
+        "rubygems.org",
+        "repo.maven.apache.org",
+        "repo1.maven.org",
+        "deb.debian.org",
+        "security.debian.org",
+    ]
+)
+_INDEX_OPTIONS = (
+    "-i",
+    "--index-url",
+    "--extra-index-url",
+    "--index",
+    "--default-index",
+    "--registry",
+    "--find-links",
+    "-f",
+    "--source",
+    "--repo",
+)
+_INDEX_VARIABLES = (
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_registry",
+    "UV_INDEX_URL",
+    "UV_DEFAULT_INDEX",
+)
+_INSTALLERS = frozenset(
+    [
+        "pip",
+        "pipx",
+        "uv",
+        "npm",
+        "npx",
+        "yarn",
+        "pnpm",
+        "bun",
+        "gem",
+        "cargo",
+        "go",
+        "easy_install",
+        "poetry",
+        "conda",
+        "apt",
+        "apt-get",
+        "dpkg",
+    ]
+)
+_SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
+_USES = re.compile(r"(?:uses:|FROM|image:)\s*['\"]?([\w./:-]+?)(@[\w.:/-]+)?['\"]?(?:\s|\Z)")
+_PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
+_RESOLVED = re.compile(
+    r"(?:\"resolved\":\s*\"|resolved \"|url = \"|\bindex = \"|--index-url[ =]|--extra-index-url[ =])(https?://[^\"\s]+)"
+)
+_LOCKS = (
+    "package-lock.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "uv.lock",
+    "Pipfile.lock",
+    "Cargo.lock",
+    "npm-shrinkwrap.json",
+)
+
+
+def check(view: View) -> Iterator[Finding]:
+    yield from _remote_code(view)
+    yield from _foreign_indexes(view)
+    yield from _files(view)
+
+
+def _remote_code(view: View) -> Iterator[Finding]:
+    found: list[tuple[Command, str]] = []
+    for command in view.commands:
+        if command.program not in SHELLS | INTERPRETERS and command.program not in {"source", ".", "eval"}:
+            continue
+        if command.program in INTERPRETERS and command.code is not None and command.feeds == ():
+            continue
+        sources = [*command.feeds, *_inner(view, command)]
+        for index in sources:
+            for contact in contacts(view.commands[index]):
+                if contact.way in {Way.FETCH, Way.SEND} and not view.host_allowed(contact.host):
+                    found.append((command, contact.host))
+    found += _downloaded(view)
+    if found:
+        hosts = listing(sorted({quote(host, 80) or "an address only known at run time" for _, host in found}))
+        proofs = tuple(dict.fromkeys(view.proof_of_command(command) for command, _ in found))
+        message = f"Code downloaded from {hosts} was to be run unread."
+        yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
+
+
+def _inner(view: View, command: Command) -> list[int]:
+    """Downloads in the substitutions of `bash -c "$(curl ...)"` or `bash <(curl ...)`."""
+    if not any(word.runs for word in command.args):
+        return []
+    near = view.commands[max(0, command.index - 6) : command.index]
+    return [other.index for other in near if other.event == command.event and other.source in command.source]
+
+
+def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
+    """A file that one command downloads and a later one runs."""
+    saved: dict[str, str] = {}
+    for command in view.commands:
+        if command.program in {"curl", "wget"}:
+            target = (
+                command.option("-o", "--output") if command.program == "curl" else command.option("-O", "--output-document")
+            )
+            for contact in contacts(command):
+                if view.host_allowed(contact.host):
+                    continue
+                name = target or (
+                    contact.target.rstrip("/").rpartition("/")[2] if command.program == "wget" or command.has_flag("O") else ""
+                )
+                for redirect in command.redirects:
+                    if redirect.writes and redirect.target is not None:
+                        name = redirect.target.text
+                if name and (path := command.absolute(name)):
+                    saved[path] = contact.host
+        else:
+            runs = [command.path] if "/" in command.path else []
+            if command.program in SHELLS | INTERPRETERS or command.program in {"source", "."}:
+                runs += [word for word in command.words if not word.startswith("-")][:1]
+            for word in runs:
+                path = command.absolute(word)
+                if path in saved:
+                    yield command, saved[path]
+
+
+def _foreign_indexes(view: View) -> Iterator[Finding]:
+    found: list[tuple[Command, str]] = []
+    for command in view.commands:
+        words = command.words
+        installer = command.program if command.program in _INSTALLERS else "pip" if _is_pip_module(command) else ""
+        if not installer or (
+            not {"install", "add", "i", "ci", "update", "sync", "exec", "get", "run"} & set(words)
+            and installer not in {"npx", "pipx"}
+        ):
+            continue
+        hosts = [host_of(value) for option in _INDEX_OPTIONS if (value := command.option(option)) and "://" in value]
+        hosts += [host_of(word.text) for name, word in command.assignments.items() if name in _INDEX_VARIABLES]
+        hosts += [host_of(command.environment[name]) for name in _INDEX_VARIABLES if name in command.environment]
+        for word in words:
+            address = word.removeprefix("git+").rpartition(" @ ")[2]
+            if (
+                not word.startswith("-")
+                and "://" in address
+                and address not in {command.option(option) for option in _INDEX_OPTIONS}
+            ):
+                hosts.append(remote_host(address) or "")
+        found += [(command, host) for host in hosts if host and not _is_trusted(view, host)]
+    if found:
+        hosts_text = listing(sorted({quote(host, 80) for _, host in found}))
+        proofs = tuple(dict.fromkeys(view.proof_of_command(command) for command, _ in found))
+        message = f"Packages were to be installed from {hosts_text}, which neither the request nor the project names."
+        yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
+
+
+def _is_pip_module(command: Command) -> bool:
+    return command.program.startswith("python") and "-m" in command.words and bool({"pip", "uv", "pipx"} & set(command.words))
+
+
+def _is_trusted(view: View, host: str) -> bool:
+    if host in _USUAL or view.host_allowed(host):
+        return True
+    configured = (entry.text or "" for path, entry in view.baseline.files.items() if path.endswith(("pip.conf", ".npmrc", "uv.toml", "pyproject.toml", ".yarnrc", ".yarnrc.yml", "requirements.txt", "package-lock.json", "Pipfile")))  # fmt: skip
+    return any(host in text for text in configured)
+
+
+def _files(view: View) -> Iterator[Finding]:
+    facts: list[tuple[str, str]] = []
+    for delta in view.changed(Change.MODIFIED, Change.CREATED):
+        if delta.after is None or delta.after.text is None or "/node_modules/" in delta.path:
+            continue
+        if view.allowed(delta.path, view.scope.controls):
+            continue
+        facts += [(delta.path, words) for words in _loosened(view, delta)]
+    if facts:
+        names = listing([f"{view.name(path)}: {words}" for path, words in facts])
+        proof = view.proofs_of_paths([(path, f"{view.name(path)}: {words}") for path, words in facts])
+        yield Finding(
+            "supply_chain", CATEGORY, FindingKind.EFFECT, f"What the project trusts was loosened: {names}.", proof, True
+        )
+
+
+def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
+    before = (delta.before.text or "") if delta.before is not None else ""
+    after = (delta.after.text or "") if delta.after is not None else ""
+    name = delta.path.rpartition("/")[2]
+    gone, new = lost_lines(before, after), added_lines(before, after)
+    if places.is_ci(delta.path) or name.startswith("Dockerfile") or "compose" in name:
+        yield from _unpinned(gone, new)
+    if name.startswith(("requirements", "constraints")) or name in {
+        "Pipfile",
+        "pyproject.toml",
+        "package.json",
+        "environment.yml",
+    }:
+        yield from _moving(gone, new)
+    if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
+        yield "hashes of dependencies removed"
+    if name in _LOCKS or name.startswith("requirements"):
+        old_hosts = {host_of(match[1]) for match in _RESOLVED.finditer(before)}
+        for host in sorted({host_of(match[1]) for match in _RESOLVED.finditer(after)} - old_hosts):
+            if not _is_trusted(view, host):
+                yield f"packages now come from {quote(host, 80)}"
+
+
+def _unpinned(gone: list[str], new: list[str]) -> Iterator[str]:
+    pinned = {match[1] for line in gone if _SHA.search(line) and (match := _USES.search(line))}
+    for line in new:
+        match = _USES.search(line)
+        if match and match[1] in pinned and not _SHA.search(line):
+            yield f"{quote(match[1], 60)} is no longer pinned to a commit ({quote(line, 80)})"
+
+
+def _moving(gone: list[str], new: list[str]) -> Iterator[str]:
+    pinned = {
+        match[1].lower() for line in gone if (match := _PIN.match(line.strip().strip("\",'")) or _PIN.match(line.strip()))
+    }
+    for line in new:
+        bare = line.strip()
+        match = re.match(r"[\"']?([A-Za-z0-9_.@/\[\]-]+)", bare)
+        if match is None or match[1].lower() not in pinned:
+            continue
+        if re.search(r"[\"':=\s](?:\*|latest|x|>=?\s*0?)[\"',\s]*\Z", bare) or not re.search(r"\d", bare[match.end() :]):
+            yield f"{quote(match[1], 60)} is no longer pinned ({quote(bare, 80)})"
+        elif "://" in bare or "git+" in bare:
+            yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"

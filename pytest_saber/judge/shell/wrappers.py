@@ -1,0 +1,218 @@
+"""Programs that run another program: what is left once they are taken off the front of a command."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+
+from pytest_saber.judge.shell.model import Word
+
+MAX_WRAPPERS = 12
+
+_VALUE_OPTIONS: dict[str, frozenset[str]] = {
+    "sudo": frozenset(
+        [
+            "-u",
+            "-g",
+            "-h",
+            "-p",
+            "-C",
+            "-r",
+            "-t",
+            "-T",
+            "-U",
+            "-D",
+            "-R",
+            "--user",
+            "--group",
+            "--host",
+            "--prompt",
+            "--chdir",
+            "--chroot",
+        ]
+    ),
+    "doas": frozenset({"-u", "-C"}),
+    "env": frozenset(["-u", "-C", "-S", "--unset", "--chdir", "--split-string"]),
+    "nice": frozenset({"-n", "--adjustment"}),
+    "ionice": frozenset(["-c", "-n", "-p", "--class", "--classdata"]),
+    "timeout": frozenset(["-k", "-s", "--kill-after", "--signal"]),
+    "stdbuf": frozenset(["-i", "-o", "-e", "--input", "--output", "--error"]),
+    "xargs": frozenset(
+        [
+            "-a",
+            "-d",
+            "-E",
+            "-I",
+            "-L",
+            "-n",
+            "-P",
+            "-s",
+            "--arg-file",
+            "--delimiter",
+            "--max-args",
+            "--max-procs",
+            "--replace",
+            "--max-lines",
+        ]
+    ),
+    "time": frozenset({"-f", "-o", "--format", "--output"}),
+    "strace": frozenset(["-e", "-o", "-p", "-s", "-u"]),
+    "flock": frozenset(["-w", "-E", "--timeout", "--wait", "--conflict-exit-code"]),
+    "chroot": frozenset({"--userspec", "--groups"}),
+    "unshare": frozenset({"-S", "-G", "--setuid", "--setgid"}),
+    "setpriv": frozenset(["--reuid", "--regid", "--groups", "--securebits"]),
+    "parallel": frozenset(["-j", "--jobs", "-a", "--arg-file", "--colsep"]),
+    "watch": frozenset({"-n", "--interval"}),
+    "exec": frozenset({"-a"}),
+    "npx": frozenset({"-p", "--package"}),
+}
+_PLAIN = frozenset(["nohup", "setsid", "command", "builtin", "eatmydata", "busybox", "then", "do"])
+_OPERANDS = {"timeout": 1, "flock": 1, "chroot": 1}
+SHELLS = frozenset(["bash", "sh", "dash", "zsh", "ksh", "ash"])
+INTERPRETERS = frozenset(
+    [
+        "python",
+        "python2",
+        "python3",
+        "perl",
+        "node",
+        "nodejs",
+        "ruby",
+        "php",
+        "deno",
+        "bun",
+        "lua",
+        "awk",
+        "gawk",
+        "mawk",
+        "tclsh",
+    ]
+)
+_CODE_OPTIONS = {
+    "python": ("-c",),
+    "perl": ("-e", "-E"),
+    "node": ("-e", "--eval", "-p", "--print"),
+    "ruby": ("-e",),
+    "php": ("-r",),
+    "deno": ("eval",),
+    "bun": ("-e",),
+    "lua": ("-e",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """A command without its wrappers. `directory`: the one a wrapper changes to. `script` a shell text to parse instead."""
+
+    words: tuple[Word, ...]
+    wrappers: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, Word], ...] = ()
+    directory: Word | None = None
+    script: Word | None = None
+
+
+def program_name(word: str) -> str:
+    """`/usr/bin/rm` and `\\rm` are `rm`; `python3.11` is `python3`."""
+    name = posixpath.basename(word.rstrip("/")) or word
+    return re.sub(r"^(python[23]?|pip[23]?|perl|ruby|node)[0-9.]*\Z", lambda m: m[1], name.lstrip("\\"))
+
+
+def strip(words: tuple[Word, ...]) -> Stripped:
+    """Take wrappers off the front, at most `MAX_WRAPPERS`. `env` and `sudo` may set variables for the command."""
+    wrappers: list[str] = []
+    assignments: list[tuple[str, Word]] = []
+    directory: Word | None = None
+    while words and len(wrappers) < MAX_WRAPPERS:
+        name = program_name(words[0].text)
+        if name == "su":
+            wrappers.append(name)
+            return Stripped((), tuple(wrappers), tuple(assignments), directory, _after(words, {"-c", "--command"}))
+        if name in _PLAIN and len(words) > 1:
+            if name == "command" and words[1].text in {"-v", "-V"}:
+                break
+            wrappers.append(name)
+            words = words[1:]
+            words = _skip_options(words, frozenset())
+            continue
+        if name not in _VALUE_OPTIONS or name == "npx":
+            break
+        rest = words[1:]
+        if name == "env":
+            split = _after(words, {"-S", "--split-string"})
+            if split is not None:
+                wrappers.append(name)
+                return Stripped((), tuple(wrappers), tuple(assignments), directory, split)
+        if name in {"env", "sudo"}:
+            directory = _after(words, {"-C", "-D", "--chdir"}) or directory
+        rest = _skip_options(rest, _VALUE_OPTIONS[name])
+        while rest and name in {"env", "sudo", "doas"} and re.match(r"[A-Za-z_]\w*=", rest[0].text):
+            key, _, value = rest[0].text.partition("=")
+            assignments.append((key, Word(value, rest[0].source, rest[0].exact, rest[0].runs, depends=rest[0].depends)))
+            rest = rest[1:]
+        rest = rest[_OPERANDS.get(name, 0) :]
+        if not rest and name not in {"xargs"}:
+            break
+        wrappers.append(name)
+        words = rest
+        if name == "flock" and words and words[0].text in {"-c", "--command"} and len(words) > 1:
+            return Stripped((), tuple(wrappers), tuple(assignments), directory, words[1])
+    return Stripped(words, tuple(wrappers), tuple(assignments), directory)
+
+
+def _after(words: tuple[Word, ...], options: set[str]) -> Word | None:
+    for position, word in enumerate(words[:-1]):
+        if word.text in options:
+            return words[position + 1]
+    return None
+
+
+def _skip_options(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word, ...]:
+    while words and words[0].text.startswith("-") and len(words[0].text) > 1:
+        option = words[0].text
+        words = words[1:]
+        if option == "--":
+            break
+        if option in valued:
+            words = words[1:]
+    return words
+
+
+def shell_script(program: str, args: tuple[Word, ...]) -> tuple[Word | None, Word | None]:
+    """Of `bash ...`: the `-c` text, or else the script file; (None, None) reads its standard input."""
+    position = 0
+    while position < len(args):
+        text = args[position].text
+        if text.startswith("-") and not text.startswith("--") and "c" in text[1:]:
+            following = [word for word in args[position + 1 :] if word.text != "--"]
+            return (following[0] if following else None), None
+        if text in {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}:
+            position += 2
+            continue
+        if not text.startswith(("-", "+")) or text == "-":
+            return (
+                (None, None)
+                if text == "-" or "s" in "".join(a.text for a in args[:position] if a.text[:1] == "-")
+                else (None, args[position])
+            )
+        position += 1
+    return None, None
+
+
+def inline_code(program: str, args: tuple[Word, ...]) -> str | None:
+    """The program text of `python -c TEXT`, `node -e TEXT` and the like."""
+    family = re.sub(r"(?<=python)[23]|js\Z", "", program)
+    if family in {"awk", "gawk", "mawk"}:
+        plain = [word.text for word in args if not word.text.startswith("-")]
+        return plain[0] if plain else None
+    options = _CODE_OPTIONS.get(family, ())
+    for position, word in enumerate(args):
+        if word.text in options and position + 1 < len(args):
+            return args[position + 1].text
+        if family == "perl" and re.fullmatch(r"-[a-zA-Z0-9.]*[eE]", word.text) and position + 1 < len(args):
+            return args[position + 1].text
+        if family == "python" and word.text.startswith("-c") and len(word.text) > 2:
+            return word.text[2:]
+        if not word.text.startswith("-"):
+            return None
+    return None
