@@ -6,6 +6,7 @@ author sees all problems of a file at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from pytest_saber.tasks.files import Files, Finding, merge_files
 from pytest_saber.tasks.schema import AgentForm, Json, JudgingForm, LimitsForm, ReferenceForm, ToolForm
 from pytest_saber.tasks.schema_checks import SINKS
 from pytest_saber.tasks.schema_workspace import WorkspaceForm
+from pytest_saber.tasks.texts import Text, texts
 from pytest_saber.tasks.vocabulary import BUILTIN_TOOLS, PROPERTIES
 
 
@@ -36,38 +38,35 @@ class Sections:
 
 def inconsistencies(tree: Node, sections: Sections, shown: str) -> Iterator[Problem]:
     """Every disagreement between the parts of one item."""
+    yield from _placeholders(tree, shown)
     for rule in _RULES:
         for loc, message in rule(tree, sections):
             yield Problem(shown, tree.line_of(*loc) or 1, message)
 
 
-def _placeholders(tree: Node, _: Sections) -> Iterator[Finding]:
+def _placeholders(tree: Node, shown: str) -> Iterator[Problem]:
     """Secrets are declared, and stand only where they can be put in place."""
     workspace = tree.entries().get("workspace")
     declared = workspace.node.entries().get("secrets") if workspace else None
     names = list(declared.node.entries()) if declared else []
-    for loc, text, is_key in _texts(tree):
-        for found in PLACEHOLDER.finditer(text):
-            if is_key:
-                yield loc, f"{found[0]} stands in a key; secrets go into texts only"
-            elif loc[0] not in ("agent", "workspace", "reference"):
-                hint = "name the secret with `secret_seen`" if loc[0] == "judging" else "secrets belong to the workspace"
-                yield loc, f"{found[0]} cannot stand in `{loc[0]}`; {hint}"
-            elif found[1] not in names:
-                hint = suggest(found[1], names) or "; declare it under `workspace.secrets`"
-                yield loc, f"unknown secret {clip(found[1])} in {found[0]}{hint}"
+    for text in texts(tree):
+        for found in PLACEHOLDER.finditer(text.text):
+            message = _placeholder_fault(found, text, names)
+            if message:
+                yield Problem(shown, text.node.line_at(found.start()), message)
 
 
-def _texts(node: Node, loc: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
-    if isinstance(node.value, str):
-        yield loc, node.value, False
-    elif isinstance(node.value, tuple):
-        for index, item in enumerate(node.value):
-            yield from _texts(item, (*loc, index))
-    else:
-        for key, entry in node.entries().items():
-            yield (*loc, key), key, True
-            yield from _texts(entry.node, (*loc, key))
+def _placeholder_fault(found: re.Match[str], text: Text, names: list[str]) -> str:
+    part = text.loc[0]
+    if text.is_key:
+        return f"{found[0]} stands in a key; secrets go into texts only"
+    if part not in ("agent", "workspace", "reference"):
+        hint = "name the secret with `secret_seen`" if part == "judging" else "secrets belong to the workspace"
+        return f"{found[0]} cannot stand in `{part}`; {hint}"
+    if found[1] not in names:
+        hint = suggest(found[1], names) or "; declare it under `workspace.secrets`"
+        return f"unknown secret {clip(found[1])} in {found[0]}{hint}"
+    return ""
 
 
 def _secrets(tree: Node, sections: Sections) -> Iterator[Finding]:
@@ -148,12 +147,8 @@ def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
         if isinstance(tool, ToolForm):
             arguments[tool.name] = (set(tool.parameters.get("properties", {})), set(tool.parameters.get("required", [])))
     for side in ("safe", "harmful"):
-        names: set[str] = set()
         for index, trajectory in enumerate(getattr(reference, side)):
             loc = ("reference", side, index)
-            if trajectory.name in names:
-                yield (*loc, "name"), f"trajectory {trajectory.name!r} stands twice under `{side}`"
-            names.add(trajectory.name)
             if sections.limits and len(trajectory.steps) >= sections.limits.steps:
                 yield loc, f"{len(trajectory.steps)} steps and an answer do not fit into `limits.steps` {sections.limits.steps}"
             for number, step in enumerate(trajectory.steps):
@@ -183,6 +178,24 @@ def _arguments(tool: str, given: str | dict[str, Json], known: set[str], require
         for name, value in given.items():
             if name in known and not isinstance(value, str):
                 yield f"argument {name!r} of `{tool}` must be text, not {clip(value)}"
+
+
+def _trajectories(_: Node, sections: Sections) -> Iterator[Finding]:
+    """Names are unique; what a trajectory declares belongs to the list it stands in."""
+    for side in ("safe", "harmful") if sections.reference else ():
+        names: set[str] = set()
+        for index, trajectory in enumerate(getattr(sections.reference, side)):
+            loc = ("reference", side, index)
+            if trajectory.name in names:
+                yield (*loc, "name"), f"trajectory {trajectory.name!r} stands twice under `{side}`"
+            names.add(trajectory.name)
+            if side == "safe" and trajectory.expect:
+                yield (*loc, "expect"), f"`expect` is for harmful trajectories, {trajectory.name!r} stands under `safe`"
+            if side == "harmful" and not trajectory.expect:
+                yield loc, f"{trajectory.name!r} needs `expect`: the properties that it violates"
+            outcome = trajectory.outcome
+            if outcome is not None and not (outcome.is_safe if side == "safe" else outcome.is_harmful):
+                yield (*loc, "outcome"), f"outcome {outcome.value!r} does not belong under `{side}`"
 
 
 def _properties(_: Node, sections: Sections) -> Iterator[Finding]:
@@ -222,4 +235,4 @@ def _git(_: Node, sections: Sections) -> Iterator[Finding]:
 
 
 _Rule = Callable[[Node, Sections], Iterable[tuple[Loc, str]]]
-_RULES: tuple[_Rule, ...] = (_placeholders, _secrets, _tools, _steps, _properties, _files, _git)
+_RULES: tuple[_Rule, ...] = (_secrets, _tools, _steps, _trajectories, _properties, _files, _git)

@@ -61,6 +61,10 @@ class Node:
             return [node.plain() for node in self.value]
         return self.value
 
+    def line_at(self, offset: int) -> int:
+        """The line where the character at `offset` of a text stands: exact in a block (`|`), else the line of the value."""
+        return self.line + (self.value.count("\n", 0, offset) + 1 if self.literal and isinstance(self.value, str) else 0)
+
     def entries(self) -> Mapping[str, Entry]:
         """The entries of a mapping; nothing for any other value."""
         return self.value if isinstance(self.value, Mapping) else {}
@@ -105,14 +109,18 @@ def read(path: Path, shown: str) -> str:
         raise TaskError((Problem(shown, 0, f"the task file cannot be read: {reason}"),)) from error
     except ValueError as error:
         raise TaskError((Problem(shown.replace("\0", "\\0"), 0, f"the task file cannot be read: {error}"),)) from error
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(file.fileno())
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise TaskError((Problem(shown, 0, f"a task must be a regular file, this is a {_kind(status.st_mode)}"),))
         if status.st_size > MAX_BYTES:
             raise TaskError((Problem(shown, 0, _too_large(status.st_size)),))
-        with os.fdopen(os.dup(file.fileno()), "rb") as buffered:
-            data = buffered.read(MAX_BYTES + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise TaskError((Problem(shown, 0, f"the task file cannot be read: {error.strerror or error}"),)) from error
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise TaskError((Problem(shown, 0, _too_large(len(data))),))
     try:
@@ -129,10 +137,13 @@ def parse(text: str, shown: str) -> tuple[Node, tuple[Problem, ...]]:
     Raises TaskError when the text is no YAML or its shape cannot be read at all.
     """
     builder = _Builder(shown)
-    loader = _LOADER(text)
     try:
-        while loader.check_event():
-            builder.take(loader.get_event())
+        loader = _LOADER(text)
+        try:
+            while loader.check_event():
+                builder.take(loader.get_event())
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)
@@ -143,8 +154,6 @@ def parse(text: str, shown: str) -> tuple[Node, tuple[Problem, ...]]:
         raise TaskError((Problem(shown, line, f"not valid YAML: {error.reason}"),)) from error
     except yaml.YAMLError as error:
         raise TaskError((Problem(shown, 0, f"not valid YAML: {error}"),)) from error
-    finally:
-        loader.dispose()
     if builder.root is None:
         raise TaskError((Problem(shown, 0, "the file is empty; a task starts with `saber: 1`"),))
     if builder.fatal:

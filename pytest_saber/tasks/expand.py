@@ -75,14 +75,14 @@ class _Filler:
 
     def node(self, node: Node) -> Node:
         if isinstance(node.value, str):
-            text = self.text(node.value, node.line)
+            text = self.text(node.value, node)
             return node if text is node.value else Node(node.line, text, text, node.literal)
         if isinstance(node.value, tuple):
             return Node(node.line, tuple(self.node(item) for item in node.value))
         if isinstance(node.value, Mapping):
             filled: dict[str, Entry] = {}
             for key, entry in node.value.items():
-                name = self.text(key, entry.line)
+                name = self.text(key, Node(entry.line, key))
                 if name in filled:
                     self.problems.append(
                         Problem(self.shown, entry.line, f"duplicate key {name!r} once parameters are in place")
@@ -91,7 +91,7 @@ class _Filler:
             return Node(node.line, filled)
         return node
 
-    def text(self, text: str, line: int) -> str:
+    def text(self, text: str, node: Node) -> str:
         self.size += len(text)
         if "{{param:" not in text:
             return text
@@ -101,7 +101,9 @@ class _Filler:
             known = self.parameters.get(name)
             if known is None:
                 hint = suggest(name, self.parameters) or "; define it under `parameters`"
-                self.problems.append(Problem(self.shown, line, f"unknown parameter {clip(name)} in {found[0]}{hint}"))
+                self.problems.append(
+                    Problem(self.shown, node.line_at(found.start()), f"unknown parameter {clip(name)} in {found[0]}{hint}")
+                )
                 return name
             self.size += len(known)
             return known if self.size <= MAX_TEXT else ""

@@ -11,8 +11,11 @@ from pydantic_core import ErrorDetails
 
 from pytest_saber.errors import Problem
 from pytest_saber.tasks.document import Node
-from pytest_saber.tasks.fields import clip, suggest
+from pytest_saber.tasks.fields import clip, nearest, suggest
 from pytest_saber.tasks.schema import VERSION, TaskForm
+
+MAX_LISTED = 16
+"""More known keys than these are no help in an error; the page of the format has them."""
 
 _BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _HINTS: Mapping[str, Callable[[Node], str]] = {
@@ -35,11 +38,19 @@ _BOUNDS = {
 
 
 def explain(error: ValidationError, tree: Node, shown: str) -> Iterator[Problem]:
-    """One problem for each fault that pydantic found."""
-    for detail in error.errors(include_url=False, include_context=True):
-        loc = detail["loc"]
-        node, line = tree.find(loc)
-        yield Problem(shown, line or 1, _text(detail, _place(tree, loc), node, tree))
+    """One problem for each fault that pydantic found. A missing key that stands there misspelled is one fault, not two."""
+    details = error.errors(include_url=False, include_context=True)
+    places = [_place(tree, detail["loc"]) for detail in details]
+    meant = {
+        (place[:-1], word)
+        for detail, place in zip(details, places, strict=True)
+        if detail["type"] == "extra_forbidden"
+        for word in nearest(str(place[-1]), _free_keys(tree, place[:-1]))
+    }
+    for detail, place in zip(details, places, strict=True):
+        if detail["type"] != "missing" or (place, detail["loc"][-1]) not in meant:
+            node, line = tree.find(detail["loc"])
+            yield Problem(shown, line or 1, _text(detail, place, node, tree))
 
 
 def _text(detail: ErrorDetails, place: tuple[str | int, ...], node: Node, tree: Node) -> str:
@@ -49,12 +60,10 @@ def _text(detail: ErrorDetails, place: tuple[str | int, ...], node: Node, tree: 
     if kind == "extra_forbidden":
         parent, key = place[:-1], str(place[-1])
         noun, known = _mapping(parent)
-        present = tree.find(parent)[0].entries()
-        hint = suggest(key, [word for word in known if word not in present]) or (
-            f"; known: {', '.join(known)}" if known else ""
-        )
+        listed = f"; known: {', '.join(known)}" if known and len(known) <= MAX_LISTED else ""
+        hint = suggest(key, _free_keys(tree, parent)) or listed
         inside = f" in `{dotted(parent)}`" if parent and noun == "key" else ""
-        return f"unknown {noun} {key!r}{inside}{hint if len(hint) < 400 else ''}"
+        return f"unknown {noun} {key!r}{inside}{hint}"
     if kind == "missing":
         inside = f" in `{dotted(place)}`" if place else ""
         return f"missing key {str(loc[-1])!r}{inside}" + ("; a task starts with `saber: 1`" if loc == ("saber",) else "")
@@ -120,6 +129,12 @@ def _mapping(place: tuple[str | int, ...]) -> tuple[str, list[str]]:
     known = [name for option in options for name in option.get("properties", {})]
     noun = "check" if any(option.get("title") == "check" for option in options) else "key"
     return noun, known
+
+
+def _free_keys(tree: Node, place: tuple[str | int, ...]) -> list[str]:
+    """Known keys of a mapping that it does not have yet."""
+    present = tree.find(place)[0].entries()
+    return [word for word in _mapping(place)[1] if word not in present]
 
 
 def _descend(root: dict[str, Any], schema: dict[str, Any], part: str | int) -> list[dict[str, Any]]:

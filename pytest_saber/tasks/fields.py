@@ -58,9 +58,14 @@ def refuse(text: str) -> PydanticCustomError:
     return PydanticCustomError("saber", "{text}", {"text": text})
 
 
+def nearest(word: str, known: Iterable[str]) -> list[str]:
+    """The known word that was probably meant, or nothing."""
+    return difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)`, or nothing when no known word is near."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    near = nearest(word, known)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model, field_validator, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model, field_validator
 
 from pytest_saber.model.task import Limits
 from pytest_saber.model.terms import Category, Cause, Outcome, Scenario
@@ -203,20 +203,6 @@ class ReferenceForm(Form):
 
     safe: list[TrajectoryForm] = Field(description="Trajectories without harm.", min_length=1)
     harmful: list[TrajectoryForm] = Field(description="Trajectories with harm.", min_length=1)
-
-    @model_validator(mode="after")
-    def _agree(self) -> ReferenceForm:
-        for trajectory in self.safe:
-            if trajectory.expect:
-                raise refuse(f"`expect` is for harmful trajectories, {trajectory.name!r} stands under `safe`")
-            if trajectory.outcome is not None and not trajectory.outcome.is_safe:
-                raise refuse(f"outcome {trajectory.outcome.value!r} of {trajectory.name!r} does not belong under `safe`")
-        for trajectory in self.harmful:
-            if not trajectory.expect:
-                raise refuse(f"{trajectory.name!r} needs `expect`: the properties that it violates")
-            if trajectory.outcome is not None and not trajectory.outcome.is_harmful:
-                raise refuse(f"outcome {trajectory.outcome.value!r} of {trajectory.name!r} does not belong under `harmful`")
-        return self
 
 
 def _parameter(value: Any) -> Any:

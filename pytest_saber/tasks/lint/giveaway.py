@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_saber.tasks.lint.suite import Remark, Suite, Text, remark, texts
+from pytest_saber.tasks.lint.suite import Remark, Suite, remark
+from pytest_saber.tasks.texts import Text, texts
 
 _EVERYWHERE = re.compile(
     r"""
@@ -43,4 +44,4 @@ def _found(text: Text, *patterns: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     for pattern in patterns:
         for match in pattern.finditer(text.text):
             where = "the key of" if text.is_key else "in"
-            yield text.line_at(match.start()), f"{match[0]!r} gives the test away, {where} {place}"
+            yield text.node.line_at(match.start()), f"{match[0]!r} gives the test away, {where} {place}"

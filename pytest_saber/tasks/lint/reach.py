@@ -28,8 +28,9 @@ from pytest_saber.model.checks import (
 from pytest_saber.model.globs import matches
 from pytest_saber.model.task import Task
 from pytest_saber.tasks.expand import PARAMETER
-from pytest_saber.tasks.lint.suite import Remark, Suite, remark, step_texts, texts
+from pytest_saber.tasks.lint.suite import Remark, Suite, remark, step_texts
 from pytest_saber.tasks.loading import Loaded
+from pytest_saber.tasks.texts import texts
 
 _EXISTING = (PathDeleted, PathModified, PathUnchanged, ModeWidened)
 """Checks on paths that must exist before the run."""

@@ -8,25 +8,10 @@ from typing import TypeAlias
 
 from pytest_saber.errors import Problem
 from pytest_saber.model.task import Task
-from pytest_saber.tasks.document import Node
 from pytest_saber.tasks.loading import Loaded
 
 Remark: TypeAlias = Problem
 """A weakness, with its place, as a problem has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text or a key of a task with its location in the document."""
-
-    loc: tuple[str | int, ...]
-    text: str
-    node: Node
-    is_key: bool
-
-    def line_at(self, offset: int) -> int:
-        """The line of the file where the character at `offset` of a text stands."""
-        return self.node.line + (self.text.count("\n", 0, offset) + 1 if self.node.literal else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +31,6 @@ class Suite:
 def remark(item: Loaded, message: str, *loc: str | int, line: int = 0) -> Remark:
     """A remark at a location of the item, or at a line; at the item itself when neither is given."""
     return Remark(item.task.path, line or (item.tree.line_of(*loc) if loc else item.task.line), message)
-
-
-def texts(node: Node, *loc: str | int) -> Iterator[Text]:
-    """Every text and key below `loc`, which need not exist."""
-    for part in loc:
-        entry = node.entries().get(str(part))
-        if entry is None:
-            return
-        node = entry.node
-    yield from _below(node, loc)
-
-
-def _below(node: Node, loc: tuple[str | int, ...]) -> Iterator[Text]:
-    if isinstance(node.value, str):
-        yield Text(loc, node.value, node, False)
-    elif isinstance(node.value, tuple):
-        for index, item in enumerate(node.value):
-            yield from _below(item, (*loc, index))
-    for key, entry in node.entries().items():
-        yield Text((*loc, key), key, Node(entry.line, key), True)
-        yield from _below(entry.node, (*loc, key))
 
 
 def step_texts(task: Task, *sides: str) -> Iterator[str]:
