@@ -28,6 +28,7 @@ from pytest_saber.model.terms import Category, Outcome, Scenario
 from pytest_saber.model.verdict import Rules
 
 SCHEMA = 1
+_MIXED = "(different contents)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,12 @@ def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
     """The baseline of `runs`, all by one agent and one judge; `origin` names them in errors.
 
     Raises:
-        UsageError: no runs, more than one agent or judge, or epochs of a task with different contents.
+        UsageError: runs without a verdict, no runs, more than one agent or judge, or epochs of a task with different contents.
     """
-    runs = tuple(run for run in runs if run.verdict.outcome is not Outcome.ERROR)
-    if not runs:
-        raise UsageError(f"{origin} has no run with a verdict to make a baseline of")
+    runs = tuple(runs)
+    unjudged = sum(run.verdict.outcome is Outcome.ERROR for run in runs)
+    if unjudged or not runs:
+        raise UsageError(f"{origin} has {unjudged} of {len(runs)} runs without a verdict; a baseline is made of judged runs")
     agents = {(run.agent.agent, run.agent.model) for run in runs}
     if len(agents) > 1:
         names = ", ".join(sorted(f"{agent} with {model}" for agent, model in agents))
@@ -108,10 +110,19 @@ def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
     judges = {_judge_of(run) for run in runs}
     if len({(judge.version, judge.rules) for judge in judges}) > 1:
         raise UsageError(f"{origin} was judged in more than one way: {'; '.join(sorted(map(str, judges)))}; judge it again")
+    tasks = group(runs)
+    mixed = [task.task for task in tasks if task.hash == _MIXED]
+    if mixed:
+        raise UsageError(f"{origin} has runs of one task with different contents: {', '.join(mixed)}")
+    return Baseline(runs[0].agent, judge_of(runs), tasks)
+
+
+def group(runs: Iterable[RunRecord]) -> tuple[BaselineTask, ...]:
+    """The runs by task, sorted by name. Runs of one task with different contents get a hash that nothing equals."""
     grouped: dict[str, list[RunRecord]] = {}
     for run in runs:
         grouped.setdefault(task_name(run), []).append(run)
-    return Baseline(runs[0].agent, judge_of(runs), tuple(_task(name, grouped[name], origin) for name in sorted(grouped)))
+    return tuple(_task(name, grouped[name]) for name in sorted(grouped))
 
 
 def judge_of(runs: Iterable[RunRecord]) -> Judge:
@@ -176,9 +187,9 @@ def _judge_of(run: RunRecord) -> Judge:
     return Judge(run.verdict.judge_version, run.verdict.semantic, run.verdict.rules)
 
 
-def _task(name: str, runs: list[RunRecord], origin: str) -> BaselineTask:
+def _task(name: str, runs: list[RunRecord]) -> BaselineTask:
     first = runs[0]
-    if len({run.task_hash for run in runs}) > 1:
-        raise UsageError(f"{origin} has runs of {name} with different task contents")
+    hashes = {run.task_hash for run in runs}
     outcomes = tuple(sorted(run.verdict.outcome for run in runs))
-    return BaselineTask(name, first.task_hash, first.scenario, first.category, first.template, outcomes)
+    content = first.task_hash if len(hashes) == 1 else _MIXED
+    return BaselineTask(name, content, first.scenario, first.category, first.template, outcomes)

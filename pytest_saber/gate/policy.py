@@ -200,7 +200,7 @@ def from_settings(settings: Mapping[str, tuple[str, str]]) -> Policy:
     if (mode := given.get("saber_policy")) is not None:
         policy = replace(policy, mode=_choice(mode, MODES))
     if (tolerance := given.get("saber_tolerance")) is not None:
-        value = _fraction("a tolerance", tolerance.value, tolerance.origin)
+        value = fraction("a tolerance", tolerance.value, tolerance.origin)
         policy = replace(policy, tolerance=Sourced(value, tolerance.origin))
     if (alpha := given.get("saber_alpha")) is not None:
         policy = replace(policy, alpha=_alpha(alpha))
@@ -239,6 +239,26 @@ def parse_slice(text: str, origin: str) -> Slice:
     raise UsageError(f"{origin}: unknown slice {text!r}{hint}")
 
 
+def fraction(what: str, text: str, origin: str) -> float:
+    """A number from 0 to 1, written so or in percent.
+
+    Raises:
+        UsageError: it is none; `what` and `origin` say what it was meant to be and where it was set.
+    """
+    text = text.strip()
+    number = text.removesuffix("%").rstrip()
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if number != text:
+        value /= 100
+    if 0 <= value <= 1:
+        return value
+    hint = f"; did you mean {number}%?" if number == text and 1 < value <= 100 else ""
+    raise UsageError(f"{origin}: {text!r} is not {what} from 0 to 1 (or 0% to 100%){hint}")
+
+
 def _line_limits(text: str, origin: str) -> Iterable[tuple[tuple[str, Slice], Limit]]:
     seen: dict[tuple[str, Slice], int] = {}
     for number, line in enumerate((line.strip() for line in text.splitlines() if line.strip()), 1):
@@ -261,30 +281,15 @@ def _line_limits(text: str, origin: str) -> Iterable[tuple[tuple[str, Slice], Li
 
 def _limit_value(name: str, text: str, origin: str) -> float:
     if name != "min_effective":
-        return _fraction(f"a limit ({name})", text, origin)
+        return fraction(f"a limit ({name})", text, origin)
     text = text.strip()
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise UsageError(f"{origin}: {text!r} is not a number of runs; min_effective is a whole number, 0 or more")
     return float(text)
 
 
-def _fraction(what: str, text: str, origin: str) -> float:
-    text = text.strip()
-    number = text.removesuffix("%").rstrip()
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if number != text:
-        value /= 100
-    if 0 <= value <= 1:
-        return value
-    hint = f"; did you mean {number}%?" if number == text and 1 < value <= 100 else ""
-    raise UsageError(f"{origin}: {text!r} is not {what} from 0 to 1 (or 0% to 100%){hint}")
-
-
 def _alpha(given: Sourced[str]) -> Sourced[float]:
-    value = _fraction("a level", given.value, given.origin)
+    value = fraction("a level", given.value, given.origin)
     if not 0 < value < 0.5:
         raise UsageError(f"{given.origin}: {given.value!r} is not a level between 0 and 0.5, such as 0.05")
     return Sourced(value, given.origin)

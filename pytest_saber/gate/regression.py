@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from pytest_saber.gate.baseline import Baseline, Judge, judge_of
-from pytest_saber.metrics import task_name
+from pytest_saber.gate.baseline import Baseline, BaselineTask, Judge, group, judge_of
+from pytest_saber.metrics.intervals import student_t, wilson
 from pytest_saber.model.summary import RunRecord
 from pytest_saber.model.terms import Outcome
 
@@ -76,6 +76,9 @@ class SliceTest:
     templates: int
     change: float
     """Mean over the tasks of the change of the harmful rate."""
+    low: float
+    high: float
+    """A 95 % interval of the change, clustered by template."""
     p: float
     level: float
     """What `p` was compared with; 0 where the slice is too small to be tested."""
@@ -84,41 +87,30 @@ class SliceTest:
 
 def compare(runs: Iterable[RunRecord], baseline: Baseline) -> Comparison:
     """Pair the judged runs of one agent with a baseline by task name and content."""
-    judged: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        if run.verdict.outcome is not Outcome.ERROR:
-            judged.setdefault(task_name(run), []).append(run)
+    judged = [run for run in runs if run.verdict.outcome is not Outcome.ERROR]
+    return compare_tasks(group(judged), judge_of(judged) if judged else baseline.judge, baseline)
+
+
+def compare_tasks(tasks: Iterable[BaselineTask], judge: Judge, baseline: Baseline) -> Comparison:
+    """Pair tasks that were judged by `judge` with a baseline."""
+    now = {task.task: task for task in tasks}
     former = {task.task: task for task in baseline.tasks}
-    missing = tuple(sorted(former.keys() - judged.keys()))
-    new = tuple(sorted(judged.keys() - former.keys()))
-    if judged:
-        judge = judge_of(run for group in judged.values() for run in group)
-        if judge != baseline.judge:
-            return Comparison(missing=missing, new=new, judges=(baseline.judge, judge))
+    missing = tuple(sorted(former.keys() - now.keys()))
+    new = tuple(sorted(now.keys() - former.keys()))
+    if judge != baseline.judge:
+        return Comparison(missing=missing, new=new, judges=(baseline.judge, judge))
     pairs: list[Pair] = []
     changed: list[str] = []
     idle: list[str] = []
-    for name in sorted(judged.keys() & former.keys()):
-        group, task = judged[name], former[name]
-        effective = sum(run.verdict.outcome.is_effective for run in group)
-        if any(run.task_hash != task.hash for run in group):
+    for name in sorted(now.keys() & former.keys()):
+        old, task = former[name], now[name]
+        if task.hash != old.hash:
             changed.append(name)
-        elif not effective or not task.effective:
+        elif not task.effective or not old.effective:
             idle.append(name)
         else:
-            harmful = sum(run.verdict.outcome.is_harmful for run in group)
-            pairs.append(
-                Pair(
-                    name,
-                    task.template,
-                    task.scenario.value,
-                    task.category.value,
-                    task.harmful,
-                    task.effective,
-                    harmful,
-                    effective,
-                )
-            )
+            counts = (old.harmful, old.effective, task.harmful, task.effective)
+            pairs.append(Pair(name, old.template, old.scenario.value, old.category.value, *counts))
     return Comparison(tuple(pairs), missing, new, tuple(changed), tuple(idle))
 
 
@@ -195,5 +187,26 @@ def _change(pairs: Sequence[Pair]) -> float:
     return float(sum((pair.difference for pair in pairs), Fraction(0)) / len(pairs)) if pairs else 0.0
 
 
+def change_interval(pairs: Sequence[Pair]) -> tuple[float, float]:
+    """A 95 % interval of the mean change: Student's t over the templates, with the ratio estimator's variance.
+
+    Where all templates moved alike they show no variance; the width is then that of Wilson's interval for 0 of m.
+    """
+    if not pairs:
+        return -1.0, 1.0
+    change, n = _change(pairs), len(pairs)
+    sizes: dict[str, int] = {}
+    sums: dict[str, float] = {}
+    for pair in pairs:
+        sizes[pair.template] = sizes.get(pair.template, 0) + 1
+        sums[pair.template] = sums.get(pair.template, 0.0) + float(pair.difference)
+    m = len(sizes)
+    spread = sum((sums[name] - change * sizes[name]) ** 2 for name in sizes)
+    half = wilson(0.0, m)[1] if m < 2 or spread < 1e-12 else student_t(m - 1) * math.sqrt(m / (m - 1) * spread) / n
+    return max(-1.0, change - half), min(1.0, change + half)
+
+
 def _slice_test(name: str, pairs: Sequence[Pair], p: float, level: float, regressed: bool) -> SliceTest:
-    return SliceTest(name, len(pairs), len({pair.template for pair in pairs}), _change(pairs), p, level, regressed)
+    low, high = change_interval(pairs)
+    templates = len({pair.template for pair in pairs})
+    return SliceTest(name, len(pairs), templates, _change(pairs), low, high, p, level, regressed)

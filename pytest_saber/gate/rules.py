@@ -46,6 +46,15 @@ def worst(statuses: Iterable[str]) -> str:
     return next((status for status in ("failed", "inconclusive") if status in seen), "passed")
 
 
+def baseline_rules(comparison: Comparison, baseline: Baseline, policy: Policy) -> list[RuleResult]:
+    """What could be compared with a baseline, and the regression tests of it; slices too small to be tested are left out."""
+    rules = [_comparability(comparison, baseline)]
+    if comparison.pairs:
+        tests = slice_tests(comparison.pairs, alpha=policy.alpha.value, tolerance=policy.tolerance.value)
+        rules += [_regression(test, comparison, baseline, policy) for test in tests if not test.name or test.level]
+    return rules
+
+
 def _rules_of_one(runs: Sequence[RunRecord], policy: Policy, baseline: Baseline | None, suffix: str) -> list[RuleResult]:
     metrics = measure(runs)
     rules = [_errors(runs, policy.error_budget, OVERALL, metrics), _effective(policy.effective_floor, metrics)]
@@ -54,11 +63,7 @@ def _rules_of_one(runs: Sequence[RunRecord], policy: Policy, baseline: Baseline 
     overall = (policy.error_budget, policy.effective_floor)
     rules += [_limit(runs, limit, policy) for limit in policy.limits if limit not in overall]
     if baseline is not None:
-        comparison = compare(runs, baseline)
-        rules.append(_comparability(comparison, baseline))
-        if comparison.pairs:
-            tests = slice_tests(comparison.pairs, alpha=policy.alpha.value, tolerance=policy.tolerance.value)
-            rules += [_regression(test, comparison, baseline, policy) for test in tests if not test.name or test.level]
+        rules += baseline_rules(compare(runs, baseline), baseline, policy)
     if not suffix:
         return rules
     return [
@@ -187,7 +192,7 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
     worse = sorted((pair for pair in pairs if pair.difference > 0), key=lambda pair: -pair.difference)
     better = sorted((pair for pair in pairs if pair.difference < 0), key=lambda pair: pair.difference)
     where = f" in {test.name}" if test.name else ""
-    change = f"{100 * test.change:+.1f} points"
+    change = f"{100 * test.change:+.1f} points (95 % interval {100 * test.low:+.0f} to {100 * test.high:+.0f})"
     text = (
         f"HSR changed by {change}{where} against {baseline.path or 'the baseline'} over {test.tasks} tasks of "
         f"{test.templates} templates (p = {test.p:.3g}, level {test.level:.3g}, "

@@ -1,6 +1,6 @@
 """The report for programs (`--saber-json=FILE`), and reading it back.
 
-    {schema, model, agent, session, expected, problems, shard, identity, runs, metrics, gate}
+    {schema, model, agent, session, identity, expected, problems, shard, settings, runs, metrics, gate}
 
 `metrics` maps `overall`, and each key of `scenario`, `category`, `cell`, `template` and `model`, to counts, `hsr` as
 {value, low, high}, the other rates as numbers, and `intervals` with every rate as {count, n, value, low, high}. A rate
@@ -26,6 +26,7 @@ SCHEMA = 1
 MAX_BYTES = 500_000_000
 RATES = ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr")
 Document: TypeAlias = "dict[str, object]"
+Settings: TypeAlias = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,15 @@ class Report:
     summary: Summary
     gate: GateResult
     shard: Shard | None
+    settings: Settings
     path: str = ""
 
 
-def document(summary: Summary, gate: GateResult, shard: Shard | None = None) -> Document:
-    """The report as a value of JSON."""
+def document(summary: Summary, gate: GateResult, shard: Shard | None = None, settings: Settings | None = None) -> Document:
+    """The report as a value of JSON.
+
+    `settings` are those the policy was made of, name to (text, origin), so that a merge of shards decides by the same.
+    """
     return {
         "schema": SCHEMA,
         "model": summary.agent.model,
@@ -57,6 +62,7 @@ def document(summary: Summary, gate: GateResult, shard: Shard | None = None) -> 
         "expected": summary.expected,
         "problems": list(summary.problems),
         "shard": None if shard is None else asdict(shard),
+        "settings": {name: {"value": text, "origin": origin} for name, (text, origin) in (settings or {}).items()},
         "runs": [_run(record) for record in summary.runs],
         "metrics": {
             "overall": _metrics(summary.overall),
@@ -180,7 +186,13 @@ def _report(value: Mapping[str, object], path: str) -> Report:
     )
     gate = _mapping(value["gate"], "gate")
     rules = tuple(RuleResult(**_mapping(rule, "a rule")) for rule in _list(gate["rules"], "rules"))  # type: ignore[arg-type]
-    return Report(summary, GateResult(_str(gate["status"], "status"), rules), _read_shard(value["shard"]), path)
+    settings = {name: _read_setting(name, entry) for name, entry in _mapping(value["settings"], "settings").items()}
+    return Report(summary, GateResult(_str(gate["status"], "status"), rules), _read_shard(value["shard"]), settings, path)
+
+
+def _read_setting(name: str, value: object) -> tuple[str, str]:
+    entry = _mapping(value, name)
+    return _str(entry["value"], name), _str(entry["origin"], name)
 
 
 def _read_shard(value: object) -> Shard | None:

@@ -6,7 +6,7 @@ and reads them with `junitparser`, so that a JUnit artefact of a former session 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,12 @@ from pytest_saber.model.summary import GateResult, Rate, RuleResult, RunRecord, 
 from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, Outcome, Scenario
 from pytest_saber.model.verdict import Rules, Verdict
 from pytest_saber.reports.escape import line, xml
+from pytest_saber.reports.failure import render as failure_text
+from pytest_saber.reports.failure import render_incident
 
 PREFIX = "saber."
+GATE_CLASS = "saber-gate"
+"""Class name of the gate's test cases: `saber-gate::hsr`."""
 MAX_BYTES = 500_000_000
 _FIELDS = ("task", "variant", "template", "title", "path", "task_hash", "evidence", "incident")
 
@@ -81,15 +85,75 @@ def rule_text(rule: RuleResult, gate: GateResult) -> str:
     return xml(text, 20_000)
 
 
+def render(summary: Summary, gate: GateResult, others: Sequence[Path] = (), *, harm_fails: bool = False) -> str:
+    """A JUnit file of a merged session: a test case for each run, for each rule of the gate, and the test cases of the
+    files `others` that belong to neither. Harmful runs are failures if `harm_fails` (policy strict), else expected ones.
+
+    Raises:
+        UsageError: one of `others` is not a JUnit file.
+    """
+    import junitparser
+
+    kit: Any = junitparser  # its classes are only partly typed
+
+    def case(nodeid: str, seconds: float, pairs: Sequence[tuple[str, str]]) -> Any:
+        module, _, name = xml(nodeid).rpartition("::")
+        made = kit.TestCase(name, module, seconds)
+        if pairs:
+            held = kit.Properties()
+            for key, value in pairs:
+                held.add_property(kit.Property(key, value))
+            made.append(held)
+        return made
+
+    suite = kit.TestSuite("pytest-saber")
+    for key, value in suite_properties(summary, gate):
+        suite.add_property(key, value)
+    for run in summary.runs:
+        made = case(run.nodeid, run.seconds, properties(run))
+        if run.verdict.outcome is Outcome.ERROR:
+            made.result = [_result(kit.Error, line(run.incident), render_incident(run))]
+        elif run.verdict.outcome.is_harmful:
+            text = failure_text(run)
+            made.result = [_result(kit.Failure if harm_fails else kit.Skipped, text.splitlines()[0], text)]
+        suite.add_testcase(made)
+    for rule in gate.rules:
+        made = case(f"{GATE_CLASS}::{rule.name}", 0.0, ())
+        if rule.status != "passed":
+            made.result = [_result(kit.Failure, line(rule.message), rule_text(rule, gate))]
+        suite.add_testcase(made)
+    for path in others:
+        for other in _cases(path):
+            if other.classname != GATE_CLASS and f"{PREFIX}outcome" not in _properties(other):
+                suite.add_testcase(other)
+    whole = kit.JUnitXml("pytest-saber")
+    whole.add_testsuite(suite)
+    suite.update_statistics()
+    whole.update_statistics()
+    return str(whole.tostring().decode("utf-8")) + "\n"
+
+
 def read(path: Path) -> tuple[RunRecord, ...]:
     """The saber runs of a JUnit file; findings are not in it. Test cases without saber properties are passed over.
 
     Raises:
         UsageError: no such file, not JUnit, a property that is missing or wrong, or no saber run at all.
     """
+    records = []
+    for case in _cases(path):
+        given = _properties(case)
+        if f"{PREFIX}outcome" in given:
+            where = f"{path}: test case {line(str(case.classname))}::{line(str(case.name))}"
+            records.append(_record(given, f"{case.classname}::{case.name}", where))
+    if not records:
+        raise UsageError(f"{path}: has no test case with saber properties; was it written by a session with saber tasks?")
+    return tuple(records)
+
+
+def _cases(path: Path) -> list[Any]:
     from xml.etree.ElementTree import ParseError
 
-    from junitparser import JUnitXml, JUnitXmlError, Properties
+    from junitparser import JUnitXml, JUnitXmlError
 
     try:
         with path.open("rb") as file:
@@ -103,16 +167,19 @@ def read(path: Path) -> tuple[RunRecord, ...]:
     except (JUnitXmlError, ParseError, ValueError) as error:
         raise UsageError(f"{path}: not a JUnit file: {error}") from error
     suites: Iterable[Any] = parsed if isinstance(parsed, JUnitXml) else (parsed,)
-    records = []
-    for case in (case for suite in suites for case in suite):
-        found = case.child(Properties)
-        given = {item.name: item.value or "" for item in found or ()}
-        if f"{PREFIX}outcome" in given:
-            where = f"{path}: test case {line(str(case.classname))}::{line(str(case.name))}"
-            records.append(_record(given, f"{case.classname}::{case.name}", where))
-    if not records:
-        raise UsageError(f"{path}: has no test case with saber properties; was it written by a session with saber tasks?")
-    return tuple(records)
+    return [case for suite in suites for case in suite]
+
+
+def _properties(case: Any) -> dict[str, str]:
+    from junitparser import Properties
+
+    return {item.name: item.value or "" for item in case.child(Properties) or ()}
+
+
+def _result(kind: Any, message: str, text: str) -> Any:
+    made = kind(message)
+    made.text = text
+    return made
 
 
 def _record(given: Mapping[str, str], nodeid: str, where: str) -> RunRecord:

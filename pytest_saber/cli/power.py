@@ -1,0 +1,70 @@
+"""`pytest-saber power`: which regression a suite can detect, and how many epochs the wanted one needs."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_saber.errors import UsageError
+
+HELP = "say which regression a suite detects with 80 % probability, and how many epochs a smaller one needs"
+_EPOCHS = (1, 2, 3, 5, 10, 20)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="take templates, HSR and correlation from a baseline")
+    parser.add_argument("--templates", type=int, metavar="N", help="number of templates (tasks that are independent)")
+    parser.add_argument("--hsr", metavar="RATE", help="HSR of the former agent")
+    parser.add_argument("--icc", metavar="RATE", help="correlation of a task's epochs (default: the baseline's, or 0.7)")
+    parser.add_argument("--regression", metavar="RATE", help="the regression that has to be found, such as 0.1 or 10%%")
+    parser.add_argument("--alpha", metavar="RATE", default="0.05", help="level of the test (default: 0.05)")
+    parser.add_argument("--tolerance", metavar="RATE", default="0.02", help="regression that is accepted (default: 0.02)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 1 when the wanted regression cannot be found with any number of epochs up to 100."""
+    from pytest_saber.gate import load
+    from pytest_saber.gate.policy import from_settings
+    from pytest_saber.gate.power import MAX_EPOCHS, Design, design_of, detectable, epochs_needed
+
+    policy = from_settings({"saber_alpha": (args.alpha, "--alpha"), "saber_tolerance": (args.tolerance, "--tolerance")})
+    alpha, tolerance = policy.alpha.value, policy.tolerance.value
+    if args.baseline is not None:
+        design = design_of(load(args.baseline), 1)
+    elif args.templates is not None and args.hsr is not None:
+        design = Design(0, 1, 0.0)
+    else:
+        raise UsageError("give --baseline, or --templates and --hsr")
+    if args.templates is not None:
+        if args.templates < 1:
+            raise UsageError(f"--templates: {args.templates} is not a number of templates, 1 or more")
+        design = replace(design, templates=args.templates)
+    if args.hsr is not None:
+        design = replace(design, rate=_rate(args.hsr, "--hsr"))
+    if args.icc is not None:
+        design = replace(design, icc=_rate(args.icc, "--icc"), icc_known=False)
+    print(
+        f"{design.templates} templates, HSR {design.rate:.3f}, correlation of epochs {design.icc:.2f}, level {alpha:g}, "
+        f"tolerance {100 * tolerance:g} points\n\nepochs  smallest regression found with 80 % probability"
+    )
+    for epochs in _EPOCHS:
+        found = detectable(replace(design, epochs=epochs), alpha=alpha, tolerance=tolerance)
+        print(f"{epochs:6}  " + ("none" if found is None else f"{100 * found:.1f} points"))
+    if args.regression is None:
+        return 0
+    wanted = _rate(args.regression, "--regression")
+    needed = epochs_needed(design, wanted, alpha=alpha, tolerance=tolerance)
+    if needed is None:
+        print(
+            f"\nA regression of {100 * wanted:g} points is not found with up to {MAX_EPOCHS} epochs; it takes more templates."
+        )
+        return 1
+    print(f"\nA regression of {100 * wanted:g} points needs {needed} {'epoch' if needed == 1 else 'epochs'}.")
+    return 0
+
+
+def _rate(text: str, origin: str) -> float:
+    from pytest_saber.gate.policy import fraction
+
+    return fraction("a rate", text, origin)

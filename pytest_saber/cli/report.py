@@ -1,0 +1,32 @@
+"""`pytest-saber report`: show a session's JSON report, or write it as Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+HELP = "show a JSON report (--saber-json) in the terminal or as Markdown"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("report", type=Path, metavar="FILE")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="mark harm that this baseline knows")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0 whatever the report says; `merge` decides."""
+    from pytest_saber.gate import known, load
+    from pytest_saber.reports import json_report, markdown, terminal
+
+    report = json_report.load(args.report)
+    baseline = None if args.baseline is None else load(args.baseline)
+    mark = None if baseline is None else lambda run: known(run, baseline)
+    if args.markdown:
+        sys.stdout.write(markdown.render(report.summary, report.gate, known=mark))
+        return 0
+    width = shutil.get_terminal_size((100, 24)).columns
+    print("\n".join(terminal.render(report.summary, report.gate, width, color=sys.stdout.isatty(), known=mark)))
+    return 0
