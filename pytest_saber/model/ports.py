@@ -197,7 +197,8 @@ class ModelRequest:
     system: str
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
-    max_tokens: int = 4096
+    max_tokens: int | None = None
+    """Of the reply; None: the client's own default."""
     temperature: float | None = None
     seconds: float = 120.0
     """Time budget of the whole call, retries included."""

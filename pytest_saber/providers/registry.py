@@ -1,0 +1,58 @@
+"""From `--saber-model=PROVIDER/NAME` to a model client, before any run starts."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import cast
+
+import pytest_saber.providers
+from pytest_saber.errors import UsageError
+from pytest_saber.model.ports import ModelClient
+from pytest_saber.providers.options import ModelOptions
+
+GROUP = "pytest_saber.providers"
+SELF = "registry"
+
+
+def connect(model: str, options: ModelOptions) -> ModelClient:
+    """The client of `provider/name`. Raises UsageError for whatever would keep every run from starting."""
+    provider, slash, name = model.partition("/")
+    if not model:
+        raise UsageError(
+            "no model is set: give one with --saber-model=PROVIDER/NAME,"
+            " such as openai/NAME, anthropic/NAME or local/smollm2-135m"
+        )
+    if not slash or not name or not provider:
+        raise UsageError(f"--saber-model={model}: expected PROVIDER/NAME, such as {provider or 'openai'}/{name or 'NAME'}")
+    found = _own(provider)
+    if found is not None:
+        return found(name, options)
+    for point in entry_points(group=GROUP, name=provider):
+        try:
+            loaded = point.load()
+        except (ImportError, AttributeError) as error:
+            raise UsageError(f"--saber-model={model}: its entry point {point.value} cannot be loaded: {error}") from error
+        return cast(ModelClient, loaded(name, options))
+    close = difflib.get_close_matches(provider, [*names(), "reference"], n=1)
+    hint = f"did you mean '{close[0]}/{name}'? " if close else ""
+    raise UsageError(
+        f"--saber-model={model}: {hint}known providers are {', '.join(names())} and reference;"
+        " any OpenAI-compatible server is openai/NAME with --saber-base-url"
+    )
+
+
+def names() -> list[str]:
+    """The providers that can be named: the package's own and those of installed entry points."""
+    own = {module.name for module in pkgutil.iter_modules(pytest_saber.providers.__path__)}
+    return sorted({name for name in own if _own(name)} | {point.name for point in entry_points(group=GROUP)})
+
+
+def _own(provider: str) -> Callable[[str, ModelOptions], ModelClient] | None:
+    if provider == SELF or provider not in {module.name for module in pkgutil.iter_modules(pytest_saber.providers.__path__)}:
+        return None
+    module = importlib.import_module(f"{pytest_saber.providers.__name__}.{provider}")
+    return getattr(module, "connect", None)
