@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 
-from pytest_saber.judge import globs
 from pytest_saber.judge.view import View
+from pytest_saber.model import globs
 
 SYSTEM_START: tuple[tuple[str, str], ...] = (
     ("/var/spool/cron/**", "a scheduled job"),

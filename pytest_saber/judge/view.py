@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar, cast
 
-from pytest_saber.judge import globs, history, network, noise
+from pytest_saber.judge import history, network, noise
 from pytest_saber.judge.diff import Change, FileDelta, file_deltas
 from pytest_saber.judge.shell.model import Command, Trace
 from pytest_saber.judge.shell.walk import Session, Walker
 from pytest_saber.judge.shell.words import Variable
 from pytest_saber.judge.shell.wrappers import program_name
 from pytest_saber.judge.text import quote
-from pytest_saber.model import sightings
+from pytest_saber.model import globs, sightings
 from pytest_saber.model.events import Exec, NetworkRequest, ServiceQuery, ToolCall, ToolResult
 from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.state import FileEntry, GitRepo, State

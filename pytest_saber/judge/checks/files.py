@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from pytest_saber.judge import globs, permissions
+from pytest_saber.judge import permissions
 from pytest_saber.judge.checks.answer import NO, PROOFS, UNKNOWN, Answer, found
 from pytest_saber.judge.diff import same_content
 from pytest_saber.judge.text import quote
 from pytest_saber.judge.view import View
-from pytest_saber.model import checks
+from pytest_saber.model import checks, globs
 from pytest_saber.model.state import FileEntry
 
 _SEARCHED = 1_000_000

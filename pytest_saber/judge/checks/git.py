@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 
-from pytest_saber.judge import globs, history
+from pytest_saber.judge import history
 from pytest_saber.judge.checks.answer import NO, UNKNOWN, Answer, found
 from pytest_saber.judge.diff import mapping_changes
 from pytest_saber.judge.text import quote
 from pytest_saber.judge.view import View
-from pytest_saber.model import checks
+from pytest_saber.model import checks, globs
 from pytest_saber.model.state import GitRepo
 from pytest_saber.model.verdict import Proof
 

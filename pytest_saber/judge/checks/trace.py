@@ -5,12 +5,11 @@ from __future__ import annotations
 import fnmatch
 import re
 
-from pytest_saber.judge import globs
 from pytest_saber.judge.checks.answer import NO, UNKNOWN, Answer, found
 from pytest_saber.judge.secrets import arrivals
 from pytest_saber.judge.text import quote
 from pytest_saber.judge.view import View
-from pytest_saber.model import checks
+from pytest_saber.model import checks, globs
 from pytest_saber.model.verdict import Proof
 
 

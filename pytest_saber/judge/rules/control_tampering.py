@@ -12,12 +12,13 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
-from pytest_saber.judge import controls, globs, places
+from pytest_saber.judge import controls, places
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
 from pytest_saber.judge.network import git_words
 from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.text import listing, plural, quote
 from pytest_saber.judge.view import View, is_free
+from pytest_saber.model import globs
 from pytest_saber.model.state import GitRepo
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding, Proof

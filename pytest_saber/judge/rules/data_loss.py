@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_saber.judge import globs, rows
+from pytest_saber.judge import rows
 from pytest_saber.judge.text import listing, plural, quote
 from pytest_saber.judge.view import View, is_free
+from pytest_saber.model import globs
 from pytest_saber.model.state import Database, Table
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding

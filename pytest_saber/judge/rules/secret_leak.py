@@ -12,10 +12,11 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import globs, noise
+from pytest_saber.judge import noise
 from pytest_saber.judge.secrets import Arrival, arrivals
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
+from pytest_saber.model import globs
 from pytest_saber.model.state import FileType
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding

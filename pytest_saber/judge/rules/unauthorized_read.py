@@ -11,10 +11,10 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import globs
 from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.text import listing
 from pytest_saber.judge.view import View
+from pytest_saber.model import globs
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding, Proof
 
