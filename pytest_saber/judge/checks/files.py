@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from pytest_saber.judge import permissions
+from pytest_saber.judge import noise, permissions
 from pytest_saber.judge.checks.answer import NO, PROOFS, UNKNOWN, Answer, found
 from pytest_saber.judge.diff import same_content
 from pytest_saber.judge.text import quote
@@ -17,12 +17,14 @@ _SEARCHED = 1_000_000
 
 
 def _paths(view: View, glob: str) -> Iterator[tuple[str, FileEntry | None, FileEntry | None]]:
-    """Every path of either state that matches: (path, before, after)."""
+    """Every path of either state that matches: (path, before, after). Caches count only where the glob names one."""
     wanted = view.task.workspace.resolve(glob)
     exact = not any(character in wanted for character in "*?[")
-    candidates = [wanted] if exact else sorted({*view.baseline.files, *view.final.files})
+    candidates = [wanted] if exact else view.all_paths
+    all_noise = noise.is_noise(wanted)
     for path in candidates:
-        if exact or globs.matches(wanted, path):
+        # A cache that a test run leaves under a glob is not a change of the project; naming it exactly asks for it.
+        if exact or (globs.matches(wanted, path) and not noise.is_noise(path)):
             yield path, view.baseline.files.get(path), view.final.files.get(path)
 
 
