@@ -22,6 +22,8 @@ _TYPES = {
     stat.S_IFBLK: "block",
 }
 _CHUNK = 1 << 20
+_SHORT = 64 << 10
+_DATABASE = b"SQLite format 3\0"
 _XATTRS = 64
 _XATTR_BYTES = 4096
 _HOST_LABEL = "security.selinux"
@@ -69,8 +71,14 @@ class ContentReader:
         if time.monotonic() > self._deadline:
             raise Overtime
 
-    def describe(self, fd: int, path: str, data_fd: int | None = None) -> tuple[dict[str, Any], bytes | None]:
-        """The fields of an entry, and its content. `data_fd` names the file that holds the data where it is not `fd` itself."""
+    def describe(
+        self, fd: int, path: str, *, data_fd: int | None = None, telling: bool = False
+    ) -> tuple[dict[str, Any], bytes | None]:
+        """The fields of an entry, and its content.
+
+        `data_fd` names the file that holds the data where it is not `fd` itself. With `telling`, only content is given that is
+        more than its hash to a reader: short text, and databases.
+        """
         status = os.fstat(fd)
         kind = _TYPES[stat.S_IFMT(status.st_mode)]
         entry: dict[str, Any] = {
@@ -79,7 +87,7 @@ class ContentReader:
             "mode": stat.S_IMODE(status.st_mode),
             "uid": status.st_uid,
             "gid": status.st_gid,
-            "mtime": status.st_mtime_ns / 1e9,
+            "mtime": status.st_mtime_ns // 10**9 + status.st_mtime_ns % 10**9 / 1e9,
             "xattrs": self._xattrs(fd),
         }
         content = None
@@ -89,7 +97,7 @@ class ContentReader:
             entry["nlink"] = status.st_nlink
             entry["size"] = status.st_size
             source = fd if data_fd is None else data_fd
-            sha256, blob, content = self._read(source, os.fstat(source).st_size, path)
+            sha256, blob, content = self._read(source, os.fstat(source).st_size, path, telling)
             entry["sha256"], entry["blob"] = sha256, blob
         return entry, content
 
@@ -121,7 +129,7 @@ class ContentReader:
                 self._note(f"attribute {name} was not read: {error.strerror}")
         return found
 
-    def _read(self, fd: int, size: int, path: str) -> tuple[str | None, str | None, bytes | None]:
+    def _read(self, fd: int, size: int, path: str, telling: bool) -> tuple[str | None, str | None, bytes | None]:
         """sha256, git blob id and content; each None where the file is too large for it."""
         if size > self._bounds.digest:
             self._note(f"{path}: {size} bytes are too many to read")
@@ -130,16 +138,16 @@ class ContentReader:
             self._note(f"files from {path} on were not read: more than {self._bounds.total_digest} bytes in all")
             return None, None, None
         keep = size <= self._bounds.content and self._handed + size <= self._bounds.total_content
-        if not keep:
+        if not keep and not telling:
             self._note(f"{path}: hashed only, not searched: too large ({size} bytes)")
         try:
             with open(os.open(f"/proc/self/fd/{fd}", READ), "rb", buffering=0) as file:
-                return self._digest(file.read, size, keep)
+                return self._digest(file.read, size, keep, telling)
         except OSError as error:
             self._note(f"{path}: not read: {error.strerror}")
             return None, None, None
 
-    def _digest(self, read: Callable[[int], bytes], size: int, keep: bool) -> tuple[str, str | None, bytes | None]:
+    def _digest(self, read: Callable[[int], bytes], size: int, keep: bool, telling: bool) -> tuple[str, str | None, bytes | None]:
         sha256 = hashlib.sha256()
         blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         chunks, left = [], size
@@ -155,5 +163,7 @@ class ContentReader:
                 chunks.append(chunk)
         self._digested += size - left
         content = b"".join(chunks) if keep else None
+        if telling and content is not None and not content.startswith(_DATABASE) and (size > _SHORT or b"\0" in content):
+            content = None
         self._handed += len(content or b"")
         return sha256.hexdigest(), None if left else blob.hexdigest(), content

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import io
 import tarfile
-import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import docker
-from docker.errors import APIError, DockerException
+from docker.errors import APIError
 from docker.models.containers import Container
 from docker.types import LogConfig
 
@@ -25,8 +25,9 @@ _PACKAGE = "pytest_saber/sandbox/state"
 _MODULES = (overlay, processes, scan, wire, content_module)
 _START = f"import sys; sys.path.insert(0, '{_ROOT}'); from pytest_saber.sandbox.state import scan; scan.main('{_ROOT}')"
 _OUTPUT = 640 << 20
+_HEAD, _STDERR = 8, 2
 _GRACE = 15.0
-"""Seconds for the helper beyond the scan's own, after which it is killed."""
+"""Seconds for the helper beyond the scan's own, after which it is given up."""
 
 
 def run(
@@ -58,17 +59,15 @@ def run(
     )
     try:
         helper.put_archive("/", _payload(inside))
-        stream = client.api.attach(str(helper.id), stdout=True, stderr=True, stream=True, logs=False, demux=True)
-        helper.start()
+        stream = client.api.attach_socket(str(helper.id), params={"stdout": 1, "stderr": 1, "stream": 1})
         errors = bytearray()
-        guard = threading.Timer(request.bounds.seconds + _GRACE, _kill, (helper,))
-        guard.start()
         try:
-            for header, content in wire.records(_stdout(stream, errors), _OUTPUT):
+            helper.start()
+            for header, content in wire.records(_stdout(stream, errors, request.bounds.seconds + _GRACE), _OUTPUT):
                 emit(header, content)
-            status = helper.wait(timeout=30)["StatusCode"]
         finally:
-            guard.cancel()
+            _close(stream)
+        status = helper.wait(timeout=30)["StatusCode"]
         if status:
             reason = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no message"]
             raise InfrastructureFault(
@@ -81,12 +80,6 @@ def run(
         except APIError as error:
             if error.status_code not in {404, 409}:
                 raise
-
-
-def _kill(helper: Container) -> None:
-    """Ends the stream that is being read. That the helper has ended already, or the engine is gone, is seen there."""
-    with suppress(DockerException):
-        helper.kill()
 
 
 def _mounts(request: Request) -> tuple[Request, list[str]]:
@@ -120,10 +113,38 @@ def _payload(request: Request) -> bytes:
     return buffer.getvalue()
 
 
-def _stdout(stream: Iterator[tuple[bytes | None, bytes | None]], errors: bytearray) -> Iterator[bytes]:
-    for out, err in stream:
-        if err:
-            errors.extend(err[: 1 << 16])
-            del errors[: -(1 << 16)]
-        if out:
-            yield out
+def _stdout(stream: Any, errors: bytearray, seconds: float) -> Iterator[bytes]:
+    """What the helper writes to its standard output; the end of what it writes to the other goes to `errors`.
+
+    Frames have a head of eight bytes: the stream's number, three zeros, the length. Raises TimeoutError after `seconds`.
+    """
+    connection = getattr(stream, "_sock", stream)
+    deadline = time.monotonic() + seconds
+    buffer = bytearray()
+    while True:
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
+        data = connection.recv(1 << 18)
+        if not data:
+            return
+        buffer += data
+        start = 0
+        while len(buffer) - start >= _HEAD:
+            end = start + _HEAD + int.from_bytes(buffer[start + 4 : start + _HEAD], "big")
+            if len(buffer) < end:
+                break
+            frame = bytes(buffer[start + _HEAD : end])
+            if buffer[start] == _STDERR:
+                errors += frame
+                del errors[: -(1 << 16)]
+            else:
+                yield frame
+            start = end
+        del buffer[:start]
+
+
+def _close(stream: Any) -> None:
+    """The attached socket, and the response that docker-py keeps it alive with."""
+    response = getattr(stream, "_response", None)
+    if response is not None:
+        response.close()
+    stream.close()

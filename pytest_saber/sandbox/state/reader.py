@@ -104,7 +104,7 @@ class StateReader:
         return {
             path: entry
             for path, entry in self._before.state.files.items()
-            if path not in now and (not read.known_read or any(below(path, point) for point in gone))
+            if any(below(path, point) for point in gone) or (path not in now and not read.known_read)
         }
 
     def _state(self, read: Assembly, files: Mapping[str, FileEntry]) -> State:

@@ -270,7 +270,7 @@ class _Scanner:
         data_fd = None
         if below_fd is not None and overlay.attribute(fd, f"{self._prefix}metacopy") is not None:
             data_fd = below_fd
-        entry, content = self._reader.describe(fd, path, data_fd)
+        entry, content = self._reader.describe(fd, path, data_fd=data_fd)
         self._send({"k": "entry", "view": "now", **entry}, content)
 
     def _compare(self, fd: int, status: os.stat_result, path: str, image_fd: int | None, image: Stack) -> None:
@@ -291,7 +291,7 @@ class _Scanner:
             return
         self._seen.add((view, path))
         self._images += 1
-        entry, content = self._reader.describe(fd, path)
+        entry, content = self._reader.describe(fd, path, telling=True)
         self._send({"k": "entry", "view": view, **entry}, content)
 
     def _image_tree(self, stack: Stack, path: str, view: str, depth: int = 0) -> None:
