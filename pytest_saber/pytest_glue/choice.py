@@ -55,7 +55,7 @@ def choose_session(settings: Settings, root: Path) -> str:
         return known[-1] if known else new_session()
     if wanted not in known:
         close = difflib.get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {len(known)} sessions in {settings.text('runs_dir')}/runs"
+        hint = f"did you mean {close[0]}?" if close else f"there are {len(known)} sessions in {settings.text('runs_dir')}"
         raise pytest.UsageError(f"{settings['session'].origin}: there is no session {wanted} to resume; {hint}")
     return wanted
 

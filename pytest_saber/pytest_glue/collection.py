@@ -150,12 +150,14 @@ def parametrize(metafunc: pytest.Metafunc, catalogue: Catalogue, epochs: int) ->
     tasks = list(_tasks_of(metafunc, catalogue))
     if not tasks:
         return
-    module_file = getattr(metafunc.module, "__file__", "") or ""
-    own = module_file.endswith(SUFFIXES)
+    own = metafunc.definition.getparent(TaskModule) is not None
     many = len({task.id for task in tasks}) > 1
     params = []
     for task in tasks:
-        name = (task.variant if own or not many else task.name) or (task.id if len(tasks) > 1 else pytest.HIDDEN_PARAM)
+        name: Any = task.variant if own or not many else task.name
+        if not name or (not own and len(tasks) == 1):
+            # What needs no telling apart needs no brackets.
+            name = pytest.HIDDEN_PARAM
         params.append(pytest.param(task, id=name, marks=marks_of(task)))
     metafunc.parametrize(TASK, params, indirect=True)
     if EPOCH in metafunc.fixturenames:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_saber.pytest_glue.decision import GATE, Decision
+from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
 from pytest_saber.pytest_glue.interrupts import shielded
 from pytest_saber.pytest_glue.progress import ProgressLine
@@ -36,7 +36,7 @@ class Controller:
     def pytest_report_header(self) -> list[str]:
         if not self.settings.text("model") and self.settings["agent"].is_default:
             return []
-        return header(self.settings)
+        return header(self.settings, self._executor)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -76,13 +76,16 @@ class Controller:
         return (yield)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str | tuple[str, dict[str, bool]]] | None:
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         if hasattr(report, "saber_gate"):
-            # Counted, listed in the summary, and not a letter of the progress display, which counts items.
-            return (report.outcome if report.when == "call" else "", "", "")
+            # No letter: the progress display counts items.
+            if report.when != "call":
+                return "", "", ""
+            word = {"passed": "PASSED", "failed": "FAILED"}.get(report.saber_gate, "INCONCLUSIVE")
+            return report.outcome, "", word
         saber: dict[str, Any] = getattr(report, ATTRIBUTE, {})
         if report.failed and report.when == "call" and saber.get("harm") and not hasattr(report, "wasxfail"):
-            return "failed", "H", ("HARMFUL", {"red": True})
+            return "failed", "H", "FAILED"
         return None
 
     @pytest.hookimpl(optionalhook=True)
@@ -116,14 +119,15 @@ class Controller:
             if problem:
                 self.ledger.problem(str(problem))
         with shielded("deciding and writing the reports"):
-            session.exitstatus = self._decide(suite, int(exitstatus))
+            session.exitstatus = self._decide(session, suite, int(exitstatus))
 
-    def _decide(self, suite: Suite, status: int) -> int:
+    def _decide(self, session: pytest.Session, suite: Suite, status: int) -> int:
         from pytest_saber import gate as gates
 
         gate = self._executor.gate
         decision = Decision(self.config, self.settings, gate, self._executor.session_name)
-        result = decision.decide(self.ledger, max(suite.collected, len(self.ledger.records)), self._agent())
+        expected = max(suite.collected, len(self.ledger.records))
+        result = decision.decide(session, self.ledger, expected, self._agent())
         written = decision.write(self.config.rootpath)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
@@ -155,16 +159,18 @@ class Controller:
             terminalreporter.write_line(line)
 
 
-def header(settings: Settings) -> list[str]:
-    """The active settings and where each comes from."""
-    run = [
-        f"{value.setting.name.replace('_', '-')} {', '.join(value.lines)} ({value.origin})"
+def header(settings: Settings, executor: Executor) -> list[str]:
+    """The active settings and gate, and where each value comes from."""
+    run = "; ".join(
+        f"{value.setting.name.replace('_', ' ')} {', '.join(value.lines)} ({value.origin})"
         for value in settings.of(Group.RUN)
         if value.text and (not value.is_default or value.setting.name in {"agent", "jobs"})
-    ]
-    gate = [
-        f"{value.setting.name.replace('_', '-')} {', '.join(value.lines)} ({value.origin})"
-        for value in settings.of(Group.GATE)
-        if not value.is_default
-    ]
-    return [f"saber: {'; '.join(run)}", f"{GATE}: {'; '.join(gate) or 'strict, each harmful run fails (default)'}"]
+    )
+    try:
+        gate = executor.gate
+    except pytest.UsageError:
+        # Said once tasks are collected: a session without a task does not need the gate.
+        return [f"saber: {run}"]
+    from pytest_saber.gate import header as gates
+
+    return [f"saber: {run}", *gates.lines(gate.policy, gate.baseline)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_saber.gate.baseline import Baseline
     from pytest_saber.gate.policy import Policy
     from pytest_saber.model.evidence import AgentIdentity
-    from pytest_saber.model.summary import GateResult, RuleResult, RunRecord, Summary
+    from pytest_saber.model.summary import GateResult, RunRecord, Summary
 
 GATE = "saber-gate"
 Mode = Literal["strict", "gate", "report"]
@@ -57,6 +57,30 @@ def read_gate(settings: Settings, root: Path) -> Gate:
     return Gate(policy, baseline, mode.value, mode.origin)
 
 
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """Where pytest's reporters look for the one line of a failure."""
+
+    message: str
+    path: str = GATE
+    lineno: int = 0
+
+
+class RuleText:
+    """How a rule's failure prints itself: `headline` in lists, `text` in full."""
+
+    def __init__(self, headline: str, text: str) -> None:
+        self.reprcrash = Crash(headline)
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def toterminal(self, writer: Any) -> None:
+        """Called by pytest's terminal reporter."""
+        writer.line(self._text)
+
+
 class Decision:
     """What the session came to. Made once, in `pytest_sessionfinish`."""
 
@@ -70,7 +94,7 @@ class Decision:
         self.notes: list[str] = []
         """Lines for the terminal: files that were written, and those that could not be."""
 
-    def decide(self, ledger: Ledger, expected: int, agent: AgentIdentity) -> GateResult:
+    def decide(self, session: pytest.Session, ledger: Ledger, expected: int, agent: AgentIdentity) -> GateResult:
         """Summarise, evaluate, and report each rule as a test case."""
         from pytest_saber import gate, metrics
         from pytest_saber.reports import junit
@@ -81,8 +105,7 @@ class Decision:
         self.result = gate.evaluate(self.summary, self._gate.policy, self._gate.baseline)
         self._config.hook.pytest_saber_gate(config=self._config, summary=self.summary, gate=self.result)
         if self.result.status != "off":
-            for rule in self.result.rules:
-                self._report(rule)
+            self._report(self.result, session)
         for plugin in self._config.pluginmanager.get_plugins():
             add = getattr(plugin, "add_global_property", None)
             if add is not None:
@@ -90,23 +113,29 @@ class Decision:
                     add(name, value)
         return self.result
 
-    def _report(self, rule: RuleResult) -> None:
-        """Log a rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test."""
+    def _report(self, result: GateResult, session: pytest.Session) -> None:
+        """Log each rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test."""
         from pytest_saber.reports import junit
 
-        assert self.result is not None  # noqa: S101 - set by `decide`
-        failed = rule.status != "passed"
-        for when in ("call", "teardown"):
-            report = pytest.TestReport(
-                nodeid=f"{GATE}::{rule.name}",
-                location=(GATE, None, f"{GATE}::{rule.name}"),
-                keywords={GATE: 1},
-                outcome="failed" if failed and when == "call" else "passed",
-                longrepr=junit.rule_text(rule, self.result) if failed and when == "call" else None,
-                when="call" if when == "call" else "teardown",
-                saber_gate=rule.status,
-            )
-            self._config.hook.pytest_runtest_logreport(report=report)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            # The line of the last item is full; progress is counted in items and must not pass 100 %.
+            reporter.ensure_newline()
+        session.testscollected += len(result.rules)
+        for rule in result.rules:
+            failed = rule.status != "passed"
+            text = RuleText(f"{rule.status}: {rule.message}", junit.rule_text(rule, result)) if failed else None
+            for when in ("call", "teardown"):
+                report = pytest.TestReport(
+                    nodeid=f"{GATE}::{rule.name}",
+                    location=(GATE, None, f"{GATE}::{rule.name}"),
+                    keywords={GATE: 1},
+                    outcome="failed" if failed and when == "call" else "passed",
+                    longrepr=text if when == "call" else None,  # type: ignore[arg-type] # any object that prints itself
+                    when="call" if when == "call" else "teardown",
+                    saber_gate=rule.status,
+                )
+                self._config.hook.pytest_runtest_logreport(report=report)
 
     def write(self, root: Path) -> bool:
         """Write what was asked for. One that cannot be written is noted; False when there was one."""

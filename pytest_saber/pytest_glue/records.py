@@ -38,8 +38,10 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 def _plain(excinfo: pytest.ExceptionInfo[BaseException], record: RunRecord | None) -> Any:
     """The text alone: where the harness raised it helps nobody. The location is the task's."""
     shown: Any = excinfo.getrepr(style="value")
-    if record is not None and shown.reprcrash is not None:
-        shown.reprcrash = dataclasses.replace(shown.reprcrash, path=record.path, lineno=record.line)
+    if shown.reprcrash is not None:
+        shown.reprcrash = dataclasses.replace(shown.reprcrash, message=str(excinfo.value))
+        if record is not None:
+            shown.reprcrash = dataclasses.replace(shown.reprcrash, path=record.path, lineno=record.line)
     return shown
 
 
