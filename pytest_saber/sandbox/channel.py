@@ -29,7 +29,7 @@ def socket_of(stream: Any) -> socket.socket:
 
 
 def close_stream(stream: Any) -> None:
-    """Close a hijacked connection and all that docker-py keeps with it; idempotent."""
+    """Close a hijacked connection and all that docker-py keeps with it."""
     sock = socket_of(stream)
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)
@@ -114,6 +114,8 @@ class Channel:
         self._marker: bytes | None = None
         self._reply: Reply | None = None
         self._open = True
+        self._closing = threading.Lock()
+        self._closed = False
         self._reader = threading.Thread(target=self._pump, name="saber-channel", daemon=True)
         self._reader.start()
 
@@ -154,10 +156,14 @@ class Channel:
 
     def close(self) -> None:
         """Idempotent; makes a call under way raise ChannelClosed."""
-        with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
-        self._reader.join(timeout=5)
-        close_stream(self._stream)
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_RDWR)
+            self._reader.join(timeout=5)
+            close_stream(self._stream)
 
     def _pump(self) -> None:
         buffer = bytearray()

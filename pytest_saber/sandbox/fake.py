@@ -29,9 +29,17 @@ class FakeWorkspace:
     """Implements `ports.Workspace`. `files` maps absolute paths to contents and may be changed at will."""
 
     def __init__(
-        self, number: int, spec: WorkspaceSpec, files: dict[str, bytes], commands: Mapping[str, Command | str]
+        self,
+        number: int,
+        spec: WorkspaceSpec,
+        limits: Limits,
+        files: dict[str, bytes],
+        commands: Mapping[str, Command | str],
     ) -> None:
         self.spec = spec
+        self.limits = limits
+        self.calls: list[tuple[str, float, Mapping[str, str]]] = []
+        """Command, timeout and environment of each call of `run`."""
         self.files = files
         self._commands = commands
         self._number = number

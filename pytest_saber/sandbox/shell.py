@@ -36,6 +36,7 @@ _NO_TERMINAL = re.compile(r"^bash: \[\d+: \d+ \(\d+\)\] tcsetattr: Inappropriate
 
 _LOOP = r"""
 exec 3>&1
+trap '' PIPE
 exec {nap}<> <(:)
 memory=/sys/fs/cgroup/memory.events; [[ -e $memory ]] || memory=/sys/fs/cgroup/memory/memory.oom_control
 forks=/sys/fs/cgroup/pids.events; [[ -e $forks ]] || forks=/sys/fs/cgroup/pids/pids.events
@@ -49,6 +50,7 @@ pause() { read -r -t "$1" -u $nap; }
 start() {
   [[ -n $in ]] && exec {in}>&- {out}<&-
   coproc SH {
+    trap - PIPE
     printf 500 > /proc/self/oom_score_adj
     cd "$workdir" || cd "$home" || cd /
     eval "$environment"
