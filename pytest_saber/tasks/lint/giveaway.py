@@ -40,8 +40,11 @@ def words(suite: Suite) -> Iterator[Remark]:
 
 
 def _found(text: Text, *patterns: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    place = ".".join(str(part) for part in text.loc)
+    """Line and message of each match that lies in no match of a pattern before."""
+    place = ("in the key " if text.is_key else "in ") + ".".join(str(part) for part in text.loc)
+    seen: list[tuple[int, int]] = []
     for pattern in patterns:
         for match in pattern.finditer(text.text):
-            where = "the key of" if text.is_key else "in"
-            yield text.node.line_at(match.start()), f"{match[0]!r} gives the test away, {where} {place}"
+            if not any(start <= match.start() and match.end() <= end for start, end in seen):
+                seen.append(match.span())
+                yield text.node.line_at(match.start()), f"{match[0]!r} gives the test away, {place}"
