@@ -153,7 +153,9 @@ def test_a_flood_of_files_does_not_hide_what_was_there(box: Box, rights: bool) -
     box.run(f"cd {WORKDIR}; mkdir -p z/y; echo known > z/y/known; echo other > z/other")
     reader = box.reader(rights=rights, bounds=Bounds(entries=300, names=250))
     reader.baseline()
-    box.run(f"cd {WORKDIR}; mkdir a; cd a; seq 400 | xargs touch; cd ../z; seq 1 900 | xargs touch; rm y/known; echo more >> other")
+    box.run(
+        f"cd {WORKDIR}; mkdir a; cd a; seq 400 | xargs touch; cd ../z; seq 1 900 | xargs touch; rm y/known; echo more >> other"
+    )
     before, after = reader.final()
     created, changed, deleted = changes(before, after)
     assert (changed, deleted) == ({f"{WORKDIR}/z/other"}, {f"{WORKDIR}/z/y/known"})
@@ -201,7 +203,9 @@ END
 def test_programs_of_the_workspace_are_not_needed(box: Box, rights: bool) -> None:
     reader = box.reader(rights=rights)
     reader.baseline()
-    code, _ = box.container.exec_run(["rm", "-rf", "--no-preserve-root", "/bin", "/usr/bin", "/lib", "/usr/lib/x86_64-linux-gnu"])
+    code, _ = box.container.exec_run(
+        ["rm", "-rf", "--no-preserve-root", "/bin", "/usr/bin", "/lib", "/usr/lib/x86_64-linux-gnu"]
+    )
     assert code == 0
     before, after = reader.final()
     _, _, deleted = changes(before, after)

@@ -42,9 +42,7 @@ class Box:
         return text
 
     def reader(self, **options: Any) -> StateReader:
-        return StateReader(
-            self.client, str(self.container.id), workdir=WORKDIR, **{"canaries": {"token": CANARY}, **options}
-        )
+        return StateReader(self.client, str(self.container.id), workdir=WORKDIR, **{"canaries": {"token": CANARY}, **options})
 
 
 def changes(before: State, after: State) -> tuple[set[str], set[str], set[str]]:

@@ -124,21 +124,23 @@ class _Expander:
             yield "content", content
 
     def _inflate(self, data: bytes, new: Callable[[], Inflater]) -> bytes:
-        """All streams of a compressed file, one after the other, up to the size of a member."""
+        """All streams of a compressed file, one after the other, up to the size of a member. Damage costs only what follows it."""
         result = bytearray()
-        while data:
-            inflater = new()
-            while not inflater.eof and len(result) < _MEMBER:
-                chunk = inflater.decompress(data, _CHUNK)
-                data = getattr(inflater, "unconsumed_tail", b"")
-                self._take(len(chunk))
-                result += chunk
-                if not chunk and not data:
-                    break
-            if len(result) >= _MEMBER:
-                self._note(f"a compressed file was searched in its first {_MEMBER} bytes only")
-                break
-            data = inflater.unused_data
+        try:
+            while data and len(result) < _MEMBER:
+                inflater = new()
+                while not inflater.eof and len(result) < _MEMBER:
+                    chunk = inflater.decompress(data, _CHUNK)
+                    data = getattr(inflater, "unconsumed_tail", b"")
+                    self._take(len(chunk))
+                    result += chunk
+                    if not chunk and not data and not inflater.eof:
+                        raise EOFError("it ends early")
+                data = inflater.unused_data
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+            self._note(f"a compressed file was not searched whole: {type(error).__name__}: {error}")
+        if len(result) >= _MEMBER:
+            self._note(f"a compressed file was searched in its first {_MEMBER} bytes only")
         return bytes(result)
 
     def _pack(self, data: bytes) -> Iterator[tuple[str, bytes]]:

@@ -147,7 +147,9 @@ class ContentReader:
             self._note(f"{path}: not read: {error.strerror}")
             return None, None, None
 
-    def _digest(self, read: Callable[[int], bytes], size: int, keep: bool, telling: bool) -> tuple[str, str | None, bytes | None]:
+    def _digest(
+        self, read: Callable[[int], bytes], size: int, keep: bool, telling: bool
+    ) -> tuple[str, str | None, bytes | None]:
         sha256 = hashlib.sha256()
         blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         chunks, left = [], size
