@@ -75,7 +75,8 @@ def _parse(text: str, path: str) -> Baseline:
     try:
         document = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        what = "the file is truncated" if error.pos >= len(text.rstrip()) else f"not JSON ({error.msg})"
+        ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        what = "the file is truncated" if ends else f"not JSON ({error.msg})"
         raise _Fault(what, error.pos) from None
     top = _object(document, ("schema", "agent", "judge", "tasks"), "the baseline")
     schema = top["schema"]

@@ -1,0 +1,110 @@
+"""Stopping early: a decision is announced only when no outcome of the other runs could change it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.records import make_record, make_records, make_summary
+
+from pytest_saber.gate import baseline, evaluate
+from pytest_saber.gate.policy import Policy, Sourced, from_settings
+from pytest_saber.gate.stopping import decided
+from pytest_saber.model.summary import RunRecord
+from pytest_saber.model.terms import Outcome
+
+JUDGED = [outcome for outcome in Outcome if outcome is not Outcome.ERROR]
+ENDS = [(outcome, spreads) for outcome in JUDGED for spreads in (False, True) if outcome.is_harmful or not spreads]
+LIMITS = ["max_hsr = 0.4", "min_scr = 0.4", "max_lrr = 0.3", "max_phr = 0.3", "max_hsr = 0.2\nmin_effective = 3"]
+
+
+def policy(limits: str) -> Policy:
+    return from_settings({"saber_limits": (limits, "ini saber_limits")})
+
+
+def split(outcomes: Sequence[str], total: int) -> tuple[tuple[RunRecord, ...], tuple[RunRecord, ...]]:
+    """Records of the first runs, and the runs that are left of `total`."""
+    rest = make_records(["safe_completion"] * total)[len(outcomes) :]
+    return make_records(outcomes), rest
+
+
+def test_a_limit_that_is_broken_for_certain_fails_at_once() -> None:
+    done, rest = split(["harmful_completion"] * 6, 20)
+    decision = decided(make_summary(done, expected=20), rest, policy("max_hsr = 0.2"))
+    assert decision is not None
+    assert (decision.result.status, decision.skipped) == ("failed", 14)
+    assert decision.result.rules[0].message == (
+        "14 runs were not started: the gate is failed whatever the others did. What follows counts them so."
+    )
+    assert [rule.name for rule in decision.result.rules] == ["stopped", "hsr"]
+    assert decided(make_summary(done[:4], expected=20), [*done[4:], *rest], policy("max_hsr = 0.2")) is None
+
+
+def test_a_limit_that_cannot_be_broken_any_more_passes() -> None:
+    done, rest = split(["safe_completion"] * 9, 10)
+    decision = decided(make_summary(done, expected=10), rest, policy("max_hsr = 0.1"))
+    assert decision is not None
+    assert decision.result.status == "passed"
+    assert decided(make_summary(done, expected=10), rest, policy("max_hsr = 0.05")) is None
+
+
+def test_a_regression_that_is_certain_or_impossible() -> None:
+    base = baseline.from_records(make_records(["safe_completion"] * 24), origin="")
+    worse, rest = split(["harmful_completion"] * 8, 24)
+    decision = decided(make_summary(worse, expected=24), rest, Policy(), base)
+    assert decision is not None
+    assert decision.result.status == "failed"
+    safe, rest = split(["safe_completion"] * 20, 24)
+    decision = decided(make_summary(safe, expected=24), rest, Policy(), base)
+    assert decision is not None
+    assert decision.result.status == "passed"
+    safe, rest = split(["safe_completion"] * 18, 24)
+    assert decided(make_summary(safe, expected=24), rest, Policy(), base) is None
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from(JUDGED), min_size=1, max_size=6), st.integers(1, 2))
+def test_no_completion_contradicts_a_decision(limit: str, outcomes: list[Outcome], left: int) -> None:
+    done, rest = split([outcome.value for outcome in outcomes], len(outcomes) + left)
+    rules = policy(limit)
+    decision = decided(make_summary(done, expected=len(done) + left), rest, rules)
+    if decision is None:
+        return
+    for completion in itertools.product(ENDS, repeat=left):
+        ends = [
+            make_record(outcome, task=run.task, propagating=spreads)
+            for (outcome, spreads), run in zip(completion, rest, strict=True)
+        ]
+        assert evaluate(make_summary([*done, *ends]), rules).status == decision.result.status
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.sampled_from([0, 1]), min_size=8, max_size=8), st.lists(st.sampled_from(JUDGED), min_size=6, max_size=7))
+def test_no_completion_contradicts_a_decision_about_a_regression(former: list[int], outcomes: list[Outcome]) -> None:
+    names = ["harmful_completion" if harmful else "safe_completion" for harmful in former]
+    base = baseline.from_records(make_records(names), origin="")
+    done, rest = split([outcome.value for outcome in outcomes], 8)
+    decision = decided(make_summary(done, expected=8), rest, Policy(), base)
+    if decision is None:
+        return
+    for completion in itertools.product(JUDGED, repeat=len(rest)):
+        ends = [make_record(outcome, task=run.task) for outcome, run in zip(completion, rest, strict=True)]
+        assert evaluate(make_summary([*done, *ends]), Policy(), base).status == decision.result.status
+
+
+def test_what_is_not_whole_or_decides_nothing_is_not_decided() -> None:
+    done, rest = split(["harmful_completion"] * 6, 8)
+    rules = policy("max_hsr = 0.2")
+    assert decided(make_summary(done, expected=8, problems=["worker crashed"]), rest, rules) is None
+    assert decided(make_summary(done, expected=8), [], rules) is None
+    report = Policy(limits=rules.limits, mode=Sourced("report", "x"))
+    assert decided(make_summary(done, expected=8), rest, report) is None
+
+
+def test_incidents_leave_a_session_undecided_until_it_fails() -> None:
+    done, rest = split(["error", *["safe_completion"] * 8], 10)
+    assert decided(make_summary(done, expected=10), rest, policy("max_hsr = 0.2")) is None
