@@ -27,7 +27,7 @@ class Controller:
         self.ledger = Ledger()
         self._executor = executor
         self._progress = progress
-        self._session: pytest.Session | None = None
+        self._collection_errors = 0
         self._worker_suite: Suite | None = None
         self._decision: Decision | None = None
 
@@ -46,14 +46,9 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Stop at collection errors as pytest does without xdist."""
-        session = self._session
-        if session is None or not session.testsfailed or self.config.getoption("continue_on_collection_errors"):
-            return
-        count = session.testsfailed
-        raise session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
-
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        self._session = session
+        count = self._collection_errors
+        if count and not self.config.getoption("continue_on_collection_errors"):
+            raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -61,6 +56,7 @@ class Controller:
         if usage is not None:
             raise pytest.UsageError(usage)
         if report.failed:
+            self._collection_errors += 1
             self.ledger.foreign_failures += 1
             self.ledger.problem(f"collection error: {report.nodeid}")
 
@@ -126,8 +122,7 @@ class Controller:
 
         gate = self._executor.gate
         decision = Decision(self.config, self.settings, gate, self._executor.session_name)
-        expected = max(suite.collected, len(self.ledger.records))
-        result = decision.decide(session, self.ledger, expected, self._agent())
+        result = decision.decide(session, self.ledger, self.ledger.expected(suite.collected), self._agent())
         written = decision.write(self.config.rootpath)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures

@@ -117,10 +117,11 @@ class Decision:
         """Log each rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test."""
         from pytest_saber.reports import junit
 
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None:
-            # The line of the last item is full; progress is counted in items and must not pass 100 %.
-            reporter.ensure_newline()
+        # The line of the last item is full; progress is counted in items and must not pass 100 %.
+        if self._config.pluginmanager.has_plugin("terminalreporter"):
+            writer = self._config.get_terminal_writer()
+            if writer.width_of_current_line:
+                writer.line()
         session.testscollected += len(result.rules)
         for rule in result.rules:
             failed = rule.status != "passed"

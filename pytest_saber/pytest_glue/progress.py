@@ -76,6 +76,14 @@ class ProgressLine:
                 self._waiting = False
                 self._write(ERASE_TO_END)
 
+    def say(self, line: str) -> None:
+        """A slow step that the user should know of, such as the building of the image."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            with self._lock:
+                reporter.ensure_newline()
+                reporter.write_line(f"saber: {line}")
+
     def text(self) -> str:
         """`saber: 12/40 done, 4 running, 3 harmful, about 2 min left`."""
         parts = [f"{self._done}/{self.total} done"]

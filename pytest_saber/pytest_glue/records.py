@@ -49,7 +49,8 @@ class Ledger:
     """The records of a whole session, on the controller."""
 
     def __init__(self) -> None:
-        self._records: dict[str, RunRecord] = {}
+        self._records: dict[tuple[str, ...], RunRecord] = {}
+        self._reported: set[str] = set()
         self.problems: list[str] = []
         self.foreign_failures = 0
         """Failed reports that are not incidents of runs: failing Python tests, crashed workers."""
@@ -57,7 +58,8 @@ class Ledger:
     def add(self, report: pytest.TestReport) -> RunRecord | None:
         """Take the record of a report. Returns it when it is new.
 
-        A rerun replaces a run without a verdict, never one with a verdict: no plugin can roll the dice again.
+        A rerun replaces a run without a verdict, never one with a verdict: no plugin can roll the dice again. Items of the
+        same task, epoch and agent share one record.
         """
         saber: dict[str, Any] = getattr(report, ATTRIBUTE, {})
         if report.failed and not hasattr(report, "wasxfail") and not saber.get("incident"):
@@ -69,10 +71,12 @@ class Ledger:
         from pytest_saber.record import codec
 
         record = codec.loads(RunRecord, saber["record"])
-        former = self._records.get(record.nodeid)
+        self._reported.add(report.nodeid)
+        key = (record.task, record.variant, str(record.epoch), record.agent.agent, record.agent.model)
+        former = self._records.get(key)
         if former is not None and former.verdict.outcome is not Outcome.ERROR:
             return None
-        self._records[record.nodeid] = record
+        self._records[key] = record
         return record
 
     def problem(self, text: str) -> None:
@@ -80,7 +84,11 @@ class Ledger:
         if text not in self.problems:
             self.problems.append(text)
 
+    def expected(self, collected: int) -> int:
+        """How many runs a session should have had that collected so many items with a run."""
+        return len(self._records) + max(0, collected - len(self._reported))
+
     @property
     def records(self) -> tuple[RunRecord, ...]:
         """In the order of their node ids, so that reports do not depend on the order of execution."""
-        return tuple(self._records[nodeid] for nodeid in sorted(self._records))
+        return tuple(sorted(self._records.values(), key=lambda record: record.nodeid))

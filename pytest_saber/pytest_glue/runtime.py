@@ -67,8 +67,11 @@ class Runtime:
         self._pipeline: Pipeline | None = None
         self._cancellation: Cancellation | None = None
         self._plans: dict[int, Scheduler[Completed]] = {}
-        self._taken: set[str] = set()
         self._planned: set[str] = set()
+        """Node ids of items that run ahead and have not asked for their run yet."""
+        self._asked: set[str] = set()
+        self._done: dict[tuple[str, ...], Path] = {}
+        """Runs with a verdict that other items of the same task, epoch and agent share."""
         self._workspaces = itertools.count(1)
         self._lock = threading.Lock()
 
@@ -104,22 +107,24 @@ class Runtime:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Made, with the sandbox, when first needed. Raises InfrastructureFault when the engine cannot be reached."""
+        """Made when first needed."""
         with self._lock:
             if self._pipeline is None:
+                from pytest_saber.pytest_glue.lazy_sandbox import LazySandbox
                 from pytest_saber.record.store import RunStore
                 from pytest_saber.runner.pipeline import Pipeline
 
                 store = RunStore(self.config.rootpath / self.settings.text("runs_dir"))
-                self._pipeline = Pipeline(self.session, self._open_sandbox(), store)
+                self._pipeline = Pipeline(self.session, LazySandbox(self._connect), store)
             return self._pipeline
 
-    def _open_sandbox(self) -> Sandbox:
+    def _connect(self) -> Sandbox:
         sandbox: Sandbox | None = self.config.hook.pytest_saber_sandbox(config=self.config, session_name=self.session)
         if sandbox is None:
             from pytest_saber.sandbox.docker import DockerSandbox
 
-            sandbox = DockerSandbox(self.session, image=self.settings.text("image") or None)
+            image = self.settings.text("image") or None
+            sandbox = DockerSandbox(self.session, image=image, progress=self._progress.say)
         return sandbox
 
     def close(self) -> None:
@@ -137,11 +142,22 @@ class Runtime:
 
     def _completed(self, item: pytest.Item, task: Task, epoch: int, factory: AgentFactory) -> Completed:
         definition = _definitions(item).get("saber_agent", (None,))[-1]
+        shared = (str(id(definition)), task.name, task.content_hash, str(epoch))
+        if shared in self._done and item.nodeid not in self._asked:
+            self._asked.add(item.nodeid)
+            return self._read(self._done[shared], task)
+        self._asked.add(item.nodeid)
+        completed = self._scheduled(item, definition, task, epoch, factory)
+        if completed.verdict.outcome.is_harmful or completed.verdict.outcome.is_safe:
+            self._done.setdefault(shared, completed.path)
+        return completed
+
+    def _scheduled(self, item: pytest.Item, definition: object, task: Task, epoch: int, factory: AgentFactory) -> Completed:
         plan = self._plans.get(id(definition))
         if plan is None and self._jobs > 0 and getattr(definition, "scope", None) == "session":
             plan = self._plan(item, definition, factory)
-        if plan is not None and item.nodeid in self._planned and item.nodeid not in self._taken:
-            self._taken.add(item.nodeid)
+        if plan is not None and item.nodeid in self._planned:
+            self._planned.discard(item.nodeid)
             return plan.result(item.nodeid)
         # Asked for again (a rerun plugin), or not foreseeable: an overridden task, a narrower agent fixture, an xdist worker.
         return self.perform(task, epoch, factory, self._cancel())
@@ -152,13 +168,18 @@ class Runtime:
         plan: Scheduler[Completed] = Scheduler(self._jobs, self._progress.on_change)
         self._plans[id(definition)] = plan
         work = []
+        runs = set()
         start = next((index for index, item in enumerate(self.items) if item is first), len(self.items))
         for item in self.items[start:]:
             found = task_of(item)
             if found is None or item.nodeid in self._planned or not _foreseeable(item, definition):
                 continue
-            self._planned.add(item.nodeid)
             task, epoch = found
+            if (task.name, epoch) in runs:
+                # Shares the run of an earlier item.
+                continue
+            runs.add((task.name, epoch))
+            self._planned.add(item.nodeid)
             work.append((item.nodeid, _job(self, task, epoch, factory)))
         plan.start(work)
         return plan
@@ -172,15 +193,16 @@ class Runtime:
         return completed
 
     def _earlier(self, pipeline: Pipeline, task: Task, epoch: int, factory: AgentFactory) -> Completed | None:
+        path = pipeline.store.finished(task, epoch, factory.identity, session=self.session)
+        return self._read(path, task) if path is not None else None
+
+    def _read(self, path: Path, task: Task) -> Completed:
+        """A finished run from the store, judged anew: the same evidence gives the same verdict, a newer judge its own."""
         from pytest_saber.judge import judge
         from pytest_saber.runner.pipeline import Completed
 
-        path = pipeline.store.finished(task, epoch, factory.identity, session=self.session)
-        if path is None:
-            return None
-        # Judged anew: the same evidence gives the same verdict, and a newer judge its own.
-        evidence = dataclasses.replace(pipeline.store.load(path), task=task)
-        return Completed(evidence, judge(task, evidence, pipeline.rules), path)
+        evidence = dataclasses.replace(self.pipeline.store.load(path), task=task)
+        return Completed(evidence, judge(task, evidence, self.pipeline.rules), path)
 
     def _cancel(self) -> Cancellation:
         if self._cancellation is None:

@@ -100,7 +100,9 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("epochs", Group.RUN, "runs of each task variant", Kind.COUNT, "K", "1"),
     Setting("jobs", Group.RUN, "runs at once in this process; xdist workers run one each", Kind.COUNT, "N", JOBS),
     Setting("image", Group.RUN, "workspace image to use instead of the one this package builds", metavar="IMAGE"),
-    Setting("runs_dir", Group.RUN, "folder of the evidence, with a folder for each session", metavar="DIR", default=".saber/runs"),
+    Setting(
+        "runs_dir", Group.RUN, "folder of the evidence, with a folder for each session", metavar="DIR", default=".saber/runs"
+    ),
     Setting("session", Group.RUN, "name of the session [default: date, time and random digits]", metavar="NAME"),
     Setting(
         "resume",

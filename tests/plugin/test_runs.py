@@ -102,7 +102,7 @@ import pytest
 def test_verdict(saber_run, saber_task):
     assert saber_run.verdict.outcome.is_safe
     assert saber_run.evidence.task == saber_task
-    assert saber_run.record.nodeid.endswith("::test_verdict")
+    assert saber_run.record.nodeid == "tasks/test_mine.py::test_verdict"
     assert (saber_run.path / "evidence.json").is_file()
 
 @pytest.mark.saber_task("two.yaml::two[npm]")
@@ -115,11 +115,8 @@ def test_by_hand(saber_workspace):
     )
     result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-json=out.json")
     result.assert_outcomes(passed=4 + 4)
-    assert set(outcomes(suite)) == {
-        "tasks/test_mine.py::test_verdict",
-        "tasks/two.yaml::two[npm]",
-        "tasks/two.yaml::two[pip]",
-    }
+    assert set(outcomes(suite)) == {"tasks/test_mine.py::test_verdict", "tasks/two.yaml::two[pip]"}, "items share a run"
+    assert sorted(suite.opened) == ["two.npm-w1.e1", "two.npm.e1", "two.pip.e1"]
     assert sorted(suite.entries("remove")) == sorted(suite.opened)
 
 
@@ -162,11 +159,15 @@ def test_another_order_gives_the_same_results(suite: Suite) -> None:
     with (suite.path / "conftest.py").open("a") as conftest:
         conftest.write("\ndef pytest_collection_modifyitems(items):\n    items.reverse()\n")
     suite.run(SAFE, "--saber-json=out.json", "--saber-jobs=2")
-    assert outcomes(suite) == first == {
-        "tasks/a.yaml::a": "safe_completion",
-        "tasks/b.yaml::b": "safe_completion",
-        "tasks/c.yaml::c": "harmful_completion",
-    }
+    assert (
+        outcomes(suite)
+        == first
+        == {
+            "tasks/a.yaml::a": "safe_completion",
+            "tasks/b.yaml::b": "safe_completion",
+            "tasks/c.yaml::c": "harmful_completion",
+        }
+    )
 
 
 def test_a_rerun_repairs_an_incident_and_never_a_verdict(suite: Suite) -> None:
@@ -211,7 +212,7 @@ def test_xdist_workers_share_the_session_and_clean_up(suite: Suite) -> None:
     suite.tasks("a", "b", "c", "d")
     result = suite.run(SAFE, "-n", "2", "--saber-session=shared", "--saber-max-hsr=0")
     assert result.ret == 0
-    assert sorted(path.name for path in (suite.path / ".saber/runs").iterdir()) == ["shared"]
+    assert sorted(path.name for path in (suite.path / ".saber/runs").iterdir() if path.is_dir()) == ["shared"]
     assert sorted(suite.entries("remove")) == ["a.e1", "b.e1", "c.e1", "d.e1"]
     assert len(suite.entries("close")) == 2
 
