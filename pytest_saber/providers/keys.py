@@ -53,9 +53,14 @@ def find_key(variables: Iterable[str], environ: Mapping[str, str]) -> Key | None
     return None
 
 
+def is_secret_name(variable: str) -> bool:
+    """Whether an environment variable is named like a key, token or password."""
+    return _SECRET_NAME.search(variable) is not None
+
+
 def secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Values of the environment that must reach no record or report: of variables named like a key, token or password."""
-    found = {value.strip() for name, value in environ.items() if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST}
+    found = {value.strip() for name, value in environ.items() if is_secret_name(name) and len(value.strip()) >= _SHORTEST}
     return tuple(sorted(found))
 
 

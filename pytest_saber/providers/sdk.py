@@ -148,12 +148,12 @@ def count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def require(package: str, provider: str) -> None:
+def require(package: str, provider: str, *, extra: str = "") -> None:
     """Raise UsageError with the pip command when an SDK is not installed."""
     if importlib.util.find_spec(package) is None:
         raise UsageError(
             f"--saber-model={provider}/NAME: the package '{package}' is not installed;"
-            f" run: pip install 'pytest-saber[{package}]'"
+            f" run: pip install 'pytest-saber[{extra or package}]'"
         )
 
 
