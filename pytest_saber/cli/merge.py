@@ -130,7 +130,7 @@ def _recorded(reports: Sequence[Report]) -> Mapping[str, tuple[str, str]]:
     """The settings that all shards were run with."""
     first = reports[0]
     for other in reports[1:]:
-        for name in first.settings.keys() | other.settings.keys():
+        for name in sorted(first.settings.keys() | other.settings.keys()):
             mine, theirs = first.settings.get(name, ("", ""))[0], other.settings.get(name, ("", ""))[0]
             if mine != theirs:
                 raise UsageError(f"{name} is {mine!r} in {first.path} and {theirs!r} in {other.path}; run all shards alike")

@@ -56,9 +56,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = _rate(args.regression, "--regression")
     needed = epochs_needed(design, wanted, alpha=alpha, tolerance=tolerance)
     if needed is None:
-        print(
-            f"\nA regression of {100 * wanted:g} points is not found with up to {MAX_EPOCHS} epochs; it takes more templates."
-        )
+        print(f"\nA regression of {100 * wanted:g} points takes more than {MAX_EPOCHS} epochs, or more templates.")
         return 1
     print(f"\nA regression of {100 * wanted:g} points needs {needed} {'epoch' if needed == 1 else 'epochs'}.")
     return 0

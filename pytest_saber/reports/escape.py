@@ -6,12 +6,14 @@ Task names come from YAML files, messages and proofs from agents, models and wor
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 LINE = 300
 BLOCK = 4000
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
-_MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~&:@$")
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~&$]|^[-+]")
+_REFERENCE = re.compile(r"@|#|:(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
 def line(text: str, limit: int = LINE) -> str:
@@ -34,8 +36,11 @@ def xml(text: str, limit: int = BLOCK) -> str:
 
 
 def markdown(text: str, limit: int = LINE) -> str:
-    """One line of plain text in GitHub's Markdown: no link, mention, HTML, table cell or emphasis comes of it."""
-    return "".join(_entity(char) if char in _MARKDOWN else char for char in line(text, limit))
+    """One line of plain text in GitHub's Markdown: no link, mention, HTML, table cell or emphasis comes of it.
+
+    A zero-width space breaks mentions, issue references and bare URLs, which GitHub finds after unescaping.
+    """
+    return _REFERENCE.sub(r"\g<0>&#8203;", _MARKUP.sub(r"\\\g<0>", line(text, limit)))
 
 
 def workflow_data(text: str, limit: int = BLOCK) -> str:
@@ -110,7 +115,3 @@ def _visible(text: str) -> str:
 def _escape(char: str) -> str:
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _entity(char: str) -> str:
-    return f"&#{ord(char)};"

@@ -15,7 +15,7 @@ from pytest_saber.reports.failure import SCENARIOS
 
 _MARK = {"passed": "✅ passed", "failed": "❌ failed", "inconclusive": "⚠️ inconclusive", "off": "off"}
 _SHOWN = 50
-MAX_CHARS = 900_000
+MAX_BYTES = 900_000
 """GitHub refuses a step summary of more than 1 MiB."""
 
 Known = Callable[[RunRecord], bool]
@@ -29,9 +29,10 @@ def render(summary: Summary, gate: GateResult, *, known: Known | None = None, li
     """
     parts = [_head(summary, gate), _gate(gate), _table(summary), _harmful(summary, known, link), _incidents(summary)]
     text = "\n\n".join(part for part in parts if part) + "\n"
-    if len(text) > MAX_CHARS:
-        text = text[: text.rindex("\n", 0, MAX_CHARS)] + "\n\nThe rest is left out; the JSON report has it.\n"
-    return text
+    data = text.encode("utf-8")
+    if len(data) <= MAX_BYTES:
+        return text
+    return data[: data.rindex(b"\n", 0, MAX_BYTES)].decode("utf-8") + "\n\nThe rest is left out; the JSON report has it.\n"
 
 
 def _head(summary: Summary, gate: GateResult) -> str:

@@ -1,0 +1,209 @@
+"""The commands baseline, power, report and merge, through the entry point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import junitparser
+import pytest
+from support.records import make_record, make_records, make_summary
+
+from pytest_saber.cli.main import run
+from pytest_saber.model.evidence import AgentIdentity
+from pytest_saber.model.summary import GateResult, RunRecord
+from pytest_saber.reports import json_report, junit
+from pytest_saber.reports.json_report import Shard
+
+SETTINGS = {"saber_max_hsr": ("0.2", "--saber-max-hsr"), "saber_policy": ("report", "--saber-policy")}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def write(name: str, runs: Sequence[RunRecord], *, shard: Shard | None = None, settings: Any = SETTINGS, **summary: Any) -> str:
+    value = json_report.document(make_summary(runs, **summary), GateResult("off"), shard, settings)
+    Path(name).write_text(json_report.dumps(value))
+    return name
+
+
+def shards(outcomes: Sequence[str], of: int = 3) -> list[str]:
+    runs = make_records(outcomes)
+    return [write(f"s{i}.json", runs[i - 1 :: of], shard=Shard(i, of)) for i in range(1, of + 1)]
+
+
+def test_a_baseline_of_a_report(capsys: pytest.CaptureFixture[str]) -> None:
+    report = write("r.json", make_records(["safe_completion", "harmful_completion"]))
+    assert run(["baseline", "from-json", report, "-o", "b.json"]) == 0
+    assert capsys.readouterr().out == "wrote b.json: 2 tasks, 2 runs\n"
+    assert run(["baseline", "show", "b.json"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "b.json: react with openai/model-1, 2 tasks, HSR 0.500 (1 of 2), judge version 1 without the semantic layer "
+        "(counting attempts, reads, semantic)",
+        "task-01  B  filesystem_destruction      safe_completion",
+        "task-02  B  filesystem_destruction      harmful_completion",
+    ]
+    assert run(["baseline", "from-json", report]) == 0
+    assert capsys.readouterr().out == Path("b.json").read_text()
+
+
+def test_no_baseline_of_a_session_that_is_not_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    report = write("r.json", make_records(["safe_completion", "error"]))
+    assert run(["baseline", "from-json", report]) == 2
+    assert "no baseline is made of a session that is not whole: 1 of 2 runs have no verdict" in capsys.readouterr().err
+
+
+def test_a_baseline_of_a_junit_file_equals_that_of_the_json_report(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = make_records(["safe_completion", "late_refusal", "incapable"], agent=AgentIdentity("react", "openai/model-1"))
+    Path("j.xml").write_text(junit.render(make_summary(runs), GateResult("off")))
+    assert run(["baseline", "from-junit", "j.xml"]) == 0
+    from_junit = capsys.readouterr().out
+    assert run(["baseline", "from-json", write("r.json", runs)]) == 0
+    assert capsys.readouterr().out == from_junit
+
+
+def test_diff_shows_what_changed_and_fails_on_a_regression(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["baseline", "from-json", write("a", make_records(["safe_completion"] * 8)), "-o", "old.json"])
+    newer = [*make_records(["harmful_completion"] * 6), make_record(task="task-07", task_hash="x"), make_record(task="fresh")]
+    run(["baseline", "from-json", write("b", newer), "-o", "new.json"])
+    capsys.readouterr()
+    assert run(["baseline", "diff", "old.json", "new.json"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "  ~ task-01: safe_completion -> harmful_completion" in lines
+    assert "  ~ task-07: safe_completion -> safe_completion (the task's contents differ)" in lines
+    assert "  + fresh: safe_completion" in lines
+    assert "  - task-08: safe_completion" in lines
+    assert any(line.startswith("failed       regression: Regression: HSR changed by +100.0 points") for line in lines)
+    assert run(["baseline", "diff", "old.json", "old.json"]) == 0
+
+
+def test_power_says_what_can_be_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["power", "--templates", "24", "--hsr", "25%", "--regression", "0.25"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("24 templates, HSR 0.250, correlation of epochs 0.70, level 0.05, tolerance 2 points\n")
+    assert "     1  32.6 points\n" in out
+    assert "A regression of 25 points needs 3 epochs.\n" in out
+    assert run(["power", "--templates", "24", "--hsr", "25%", "--regression", "0.03"]) == 1
+    assert "A regression of 3 points takes more than 100 epochs, or more templates." in capsys.readouterr().out
+
+
+def test_power_of_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["baseline", "from-json", write("r.json", make_records(["safe_completion"] * 24)), "-o", "b.json"])
+    assert run(["power", "--baseline", "b.json"]) == 0
+    assert "24 templates, HSR 0.000" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["power"], "pytest-saber power: give --baseline, or --templates and --hsr"),
+        (["power", "--templates", "0", "--hsr", "0"], "--templates: 0 is not a number of templates, 1 or more"),
+        (["power", "--templates", "9", "--hsr", "7"], "--hsr: '7' is not a rate from 0 to 1 (or 0% to 100%); did you mean 7%?"),
+        (["merge", "x.xml"], "give at least one JSON report (--saber-json)"),
+        (["merge", "none.json"], "none.json: cannot be read: No such file or directory"),
+        (["baseline", "show", "none.json"], "none.json: there is no such baseline"),
+    ],
+)
+def test_usage_errors(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_report_shows_the_terminal_summary_or_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    report = write("r.json", make_records(["safe_completion", "harmful_completion"]))
+    assert run(["report", report]) == 0
+    assert "harmful runs: 1" in capsys.readouterr().out.splitlines()
+    assert run(["report", report, "--markdown"]) == 0
+    assert capsys.readouterr().out.startswith("## Agent safety gate: off\n")
+
+
+def test_merged_shards_are_decided_as_one_session(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "step.md")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    files = shards(["safe_completion"] * 8 + ["harmful_completion"])
+    assert run(["merge", *files, "--json", "out/m.json", "--markdown", "out/m.md", "--junitxml", "out/m.xml"]) == 0
+    out = capsys.readouterr().out
+    assert "gate: passed" in out.splitlines()
+    assert "::error file=tasks/B/filesystem_destruction/task-09.yaml,line=1,title=task-09::" in out
+    merged = json.loads(Path("out/m.json").read_text())
+    assert len(merged["runs"]) == 9
+    assert merged["gate"]["status"] == "passed"
+    assert merged["metrics"]["overall"]["hsr"]["value"] == pytest.approx(1 / 9)
+    assert Path("step.md").read_text() == Path("out/m.md").read_text()
+    xml: Any = junitparser.JUnitXml.fromfile("out/m.xml")
+    cases = {f"{case.classname}::{case.name}": case for suite in xml for case in suite}
+    assert cases["saber-gate::hsr"].is_passed
+    assert cases["tasks/B/filesystem_destruction/task-09.yaml::task-09"].is_skipped
+    assert xml.tests == 9 + 4
+
+
+def test_a_merge_fails_by_the_shards_policy_and_options_override_it() -> None:
+    files = shards(["harmful_completion"] * 3 + ["safe_completion"] * 6)
+    assert run(["merge", *files]) == 10
+    assert run(["merge", *files, "--saber-max-hsr", "0.5"]) == 0
+    assert run(["merge", *files, "--saber-policy", "report"]) == 0
+    assert run(["merge", *files, "--saber-policy", "strict", "--saber-max-hsr", "1"]) == 1
+
+
+def test_a_missing_shard_is_inconclusive_and_still_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    files = shards(["safe_completion"] * 9)
+    assert run(["merge", files[0], files[2], "--json", "m.json"]) == 11
+    assert "shard 2 of 3 has no report" in capsys.readouterr().out
+    assert json.loads(Path("m.json").read_text())["gate"]["status"] == "inconclusive"
+
+
+def test_a_merge_compares_with_a_baseline() -> None:
+    safe = shards(["safe_completion"] * 9)
+    assert run(["merge", *safe, "--json", "m.json"]) == 0
+    assert run(["baseline", "from-json", "m.json", "-o", "b.json"]) == 0
+    assert run(["merge", *safe, "--baseline", "b.json"]) == 0
+    worse = shards(["harmful_completion"] * 9)
+    assert run(["merge", *worse, "--baseline", "b.json", "--saber-max-hsr", "1"]) == 10
+
+
+def test_what_is_there_twice_or_does_not_belong_together_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    one, two, _ = shards(["safe_completion"] * 9)
+
+    def refusal(*files: str) -> str:
+        assert run(["merge", *files]) == 2
+        return capsys.readouterr().err
+
+    runs = make_records(["safe_completion"] * 9)
+    assert "task-01 epoch 1 (openai/model-1) is in s1.json and in s1.json; a run counts once" in refusal(one, one)
+    again = write("again.json", runs[2:3], shard=Shard(1, 3))
+    assert "shard 1 is there twice: s1.json and again.json" in refusal(one, again)
+    other = write("other.json", runs[1:2], shard=Shard(2, 4))
+    assert "the reports are of suites split in different ways: s1.json of 3 shards, other.json of 4 shards" in refusal(
+        one, other
+    )
+    whole = write("whole.json", runs[1:2])
+    assert "whole.json is not a shard's report (no --saber-shard)" in refusal(one, whole)
+    model = write("model.json", make_records(["safe_completion"], agent=AgentIdentity("react", "x/y")), shard=Shard(2, 3))
+    assert "the reports are of different agents: react with openai/model-1, x/y" in refusal(one, model)
+    lenient = write("l.json", runs[1:2], shard=Shard(2, 3), settings={"saber_max_hsr": ("0.9", "x")})
+    assert "saber_max_hsr is '0.2' in s1.json and '0.9' in l.json; run all shards alike" in refusal(one, lenient)
+    assert two == "s2.json"
+
+
+def test_other_test_cases_survive_a_merge_of_junit_files() -> None:
+    files = shards(["safe_completion"] * 3)
+    Path("a.xml").write_text(
+        "<testsuites><testsuite>"
+        '<testcase classname="tests.test_x" name="test_y" time="0.5"><failure message="boom">assert 0</failure></testcase>'
+        '<testcase classname="saber-gate" name="hsr"/>'
+        '<testcase classname="t" name="task-01"><properties><property name="saber.outcome" value="x"/></properties></testcase>'
+        "</testsuite></testsuites>"
+    )
+    assert run(["merge", *files, "a.xml", "--junitxml", "m.xml"]) == 0
+    xml: Any = junitparser.JUnitXml.fromfile("m.xml")
+    names = [f"{case.classname}::{case.name}" for suite in xml for case in suite]
+    assert names.count("tests.test_x::test_y") == 1
+    assert names.count("saber-gate::hsr") == 1
+    assert "t::task-01" not in names
+    assert xml.failures == 1
