@@ -12,8 +12,6 @@ from pytest_saber.model.summary import GateResult, RuleResult, RunRecord
 from pytest_saber.model.verdict import Proof, Rules
 from pytest_saber.reports import failure, junit
 
-pytest_plugins = ["pytester"]
-
 HOSTILE = "\x1b[2J\x00 ]]> <b>&</b> \u202e\ufffe"
 
 
