@@ -144,7 +144,7 @@ def test_time_is_bounded() -> None:
 def test_damage_is_noted_and_what_came_before_it_is_searched(compress: Callable[[bytes], bytes]) -> None:
     junk, notes = _members(compress(SECRET) + b"junk that hides it" * 10)
     assert junk["content"].startswith(SECRET)
-    cut, more = _members(compress(SECRET + random.Random(1).randbytes(300_000))[:-100])
+    cut, more = _members(compress(SECRET + random.Random(1).randbytes(1_500_000))[:-100])
     assert cut["content"].startswith(SECRET)
     for note in (*notes, *more):
         assert note.startswith("a compressed file was not searched whole: ")

@@ -138,7 +138,8 @@ def test_links_never_lead_out_of_the_workspace(box: Box, rights: bool) -> None:
     box.run(
         f"""cd {WORKDIR}; ln -s /proc/self/root/etc/shadow shadow; ln -s /proc/1/root host; ln -s loop loop; ln -s ../w self
         ln -s / /dev/shm/root; mkdir .git; ln -s /etc .git/objects; ln -s /etc .git/refs; ln -s /etc/passwd .git/HEAD
-        mkdir -p repo/.git/refs; mkdir repo/.git/objects; ln -s /etc/passwd repo/.git/config; ln -s /proc/self/environ repo/.git/HEAD"""
+        mkdir -p repo/.git/refs; mkdir repo/.git/objects; ln -s /etc/passwd repo/.git/config
+        ln -s /proc/self/environ repo/.git/HEAD"""
     )
     state = box.reader(rights=rights).baseline()
     assert state.files[f"{WORKDIR}/shadow"].type is FileType.SYMLINK
@@ -235,9 +236,11 @@ def test_no_program_is_started_for_reading(box: Box) -> None:
     """Hostile git settings name programs; none runs, inside or outside."""
     box.run(
         f"""cd {WORKDIR}; git init -q .; echo x > a; git add a; git -c user.name=a -c user.email=a@b commit -qm x
-        printf '[core]\\n fsmonitor = "touch /tmp/pwned; false"\\n pager = touch /tmp/pwned\\n sshCommand = touch /tmp/pwned\\n' >> .git/config
+        printf '[core]\\n pager = touch /tmp/pwned\\n sshCommand = touch /tmp/pwned\\n' >> .git/config
+        printf '[core]\\n fsmonitor = "touch /tmp/pwned; false"\\n' >> .git/config
         printf '[include]\\n path = /etc/passwd\\n[includeIf "gitdir:/"]\\n path = /etc/shadow\\n' >> .git/config
-        echo /var/lib/docker > .git/objects/info/alternates; printf '#!/bin/sh\\ntouch /tmp/pwned\\n' > .git/hooks/post-index-change
+        echo /var/lib/docker > .git/objects/info/alternates
+        printf '#!/bin/sh\\ntouch /tmp/pwned\\n' > .git/hooks/post-index-change
         chmod +x .git/hooks/post-index-change"""
     )
     repo = box.reader().baseline().git[f"{WORKDIR}/.git"]

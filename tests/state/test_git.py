@@ -244,8 +244,7 @@ def test_objects_that_expand_without_end_are_left_out() -> None:
     many = {f"objects/{number:02x}/{'c' * 38}": large for number in range(20)}
     store = ObjectStore(many, time.monotonic() + 60)
     with pytest.raises(GitError, match="its objects are larger than 268435456 bytes"):
-        for oid in store:
-            store.get(oid)
+        list(map(store.get, store))
 
 
 def test_a_tree_that_holds_itself_many_times_is_walked_once() -> None:

@@ -124,7 +124,7 @@ class _Expander:
             yield "content", content
 
     def _inflate(self, data: bytes, new: Callable[[], Inflater]) -> bytes:
-        """All streams of a compressed file, one after the other, up to the size of a member. Damage costs only what follows it."""
+        """All streams of a compressed file, up to the size of a member. Damage costs only what follows it."""
         result = bytearray()
         try:
             while data and len(result) < _MEMBER:
@@ -135,7 +135,8 @@ class _Expander:
                     self._take(len(chunk))
                     result += chunk
                     if not chunk and not data and not inflater.eof:
-                        raise EOFError("it ends early")
+                        self._note("a compressed file was not searched whole: it ends early")
+                        return bytes(result)
                 data = inflater.unused_data
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             self._note(f"a compressed file was not searched whole: {type(error).__name__}: {error}")

@@ -15,6 +15,7 @@ LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLO
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 _UNREADABLE = frozenset({"devpts", "mqueue", "hugetlbfs", "proc", "sysfs", "cgroup", "cgroup2", "bpf", "nsfs"})
+_COLON = re.compile(r"(?<!\\):")
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
@@ -45,7 +46,7 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
         fields, tail = left.split(" "), right.split(" ")
         if not separator or len(fields) < 6 or len(tail) < 3:
             continue
-        mounts.append(Mount(_unescape(fields[4]), tail[0], tuple(fields[5].split(",")), _split(tail[2], ",")))
+        mounts.append(Mount(_unescape(fields[4]), tail[0], tuple(fields[5].split(",")), tuple(tail[2].split(","))))
     return tuple(mounts)
 
 
@@ -58,9 +59,9 @@ def root_overlay(mounts: Sequence[Mount]) -> Overlay | None:
     for option in root.super_options:
         name, _, value = option.partition("=")
         if name == "upperdir":
-            upper = _unescape(value)
+            upper = _plain(_unescape(value))
         elif name in {"lowerdir", "lowerdir+"}:
-            lower += [_unescape(part) for part in _split(value, ":") if part]
+            lower += [_plain(part) for part in _COLON.split(_unescape(value)) if part]
     if not upper:
         return None
     base = os.path.dirname(os.path.dirname(upper))
@@ -87,14 +88,14 @@ def writable_mounts(mounts: Sequence[Mount]) -> tuple[tuple[Mount, ...], tuple[s
     return tuple(chosen.values()), tuple(notes)
 
 
-def _split(text: str, separator: str) -> tuple[str, ...]:
-    """Split at a separator that no backslash precedes."""
-    return tuple(re.split(rf"(?<!\\){re.escape(separator)}", text))
-
-
 def _unescape(text: str) -> str:
-    raw = _OCTAL.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), os.fsencode(text))
-    return os.fsdecode(raw).replace("\\:", ":").replace("\\,", ",")
+    """The kernel writes blanks, commas and backslashes as octal numbers."""
+    return os.fsdecode(_OCTAL.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), os.fsencode(text)))
+
+
+def _plain(path: str) -> str:
+    """A colon within a layer's path has a backslash before it."""
+    return path.replace("\\:", ":")
 
 
 def is_whiteout(status: os.stat_result) -> bool:
