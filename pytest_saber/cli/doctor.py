@@ -234,20 +234,18 @@ def _disk(info: Mapping[str, Any]) -> Check:
 
 
 def _providers(environ: Mapping[str, str]) -> Iterator[Check]:
-    for sdk, variable in (("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")):
-        key = f"{variable} is set" if environ.get(variable) else f"{variable} is not set"
+    for sdk, variables in (("openai", ("OPENAI_API_KEY",)), ("anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))):
+        found = [variable for variable in variables if environ.get(variable, "").strip()]
+        key = f"{found[0] if found else variables[0]} is {'set' if found else 'not set'}"
         if importlib.util.find_spec(sdk) is None:
             fix = f"For {sdk}/... models: pip install 'pytest-saber[{sdk}]'"
             yield Check(sdk, Status.NOTE, f"SDK not installed; {key}", fix)
-        elif environ.get(variable):
-            yield Check(sdk, Status.OK, f"SDK {importlib.metadata.version(sdk)}; {key}")
+            continue
+        detail = f"SDK {importlib.metadata.version(sdk)}; {key}"
+        if found:
+            yield Check(sdk, Status.OK, detail)
         else:
-            yield Check(
-                sdk,
-                Status.NOTE,
-                f"SDK {importlib.metadata.version(sdk)}; {key}",
-                f"For {sdk}/... models: export {variable}=...",
-            )
+            yield Check(sdk, Status.NOTE, detail, f"For {sdk}/... models: export {variables[0]}=...")
 
 
 def _local_model() -> Check:

