@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +124,7 @@ class Controller:
         gate = self._executor.gate
         decision = Decision(self.config, self.settings, gate, self._executor.session_name)
         result = decision.decide(session, self.ledger, self.ledger.expected(suite.collected), self._agent())
-        written = decision.write(self.config.rootpath)
+        written = decision.write(self.config.rootpath, os.environ)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
         if gate.mode == "gate" and incidents_only:
@@ -150,7 +151,7 @@ class Controller:
         known = gate.known if gate.baseline is not None else None
         for line in terminal.render(decision.summary, decision.result, writer.fullwidth, writer.hasmarkup, known):
             terminalreporter.write_line(line)
-        for line in decision.notes:
+        for line in (*decision.notes, *decision.workflow_commands(self.config.rootpath, os.environ)):
             terminalreporter.write_line(line)
 
 
@@ -168,4 +169,4 @@ def header(settings: Settings, executor: Executor) -> list[str]:
         return [f"saber: {run}"]
     from pytest_saber.gate import header as gates
 
-    return [f"saber: {run}", *gates.lines(gate.policy, gate.baseline)]
+    return [f"saber: {run}", *gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count)]

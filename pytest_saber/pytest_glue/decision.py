@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -138,12 +138,12 @@ class Decision:
                 )
                 self._config.hook.pytest_runtest_logreport(report=report)
 
-    def write(self, root: Path) -> bool:
+    def write(self, root: Path, environ: Mapping[str, str]) -> bool:
         """Write what was asked for. One that cannot be written is noted; False when there was one."""
         assert self.summary is not None  # noqa: S101 - called after `decide`
         assert self.result is not None  # noqa: S101
         written = True
-        for what, act in self._outputs(root):
+        for what, act in self._outputs(root, environ):
             try:
                 act()
             except (OSError, SaberError) as error:
@@ -153,7 +153,7 @@ class Decision:
                 self.notes.append(f"{what} written")
         return written
 
-    def _outputs(self, root: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    def _outputs(self, root: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, Callable[[], object]]]:
         summary, result = self.summary, self.result
         assert summary is not None  # noqa: S101
         assert result is not None  # noqa: S101
@@ -167,6 +167,33 @@ class Decision:
 
             target = self._config.invocation_params.dir / self._settings.text("json")
             yield f"results {target}", lambda: _write(target, json_report.dumps(json_report.document(summary, result)))
+        from pytest_saber.reports import github, markdown
+
+        known = self._gate.known if self._gate.baseline is not None else None
+        if self._settings.text("markdown"):
+            page = self._config.invocation_params.dir / self._settings.text("markdown")
+            yield f"results {page}", lambda: _write(page, markdown.render(summary, result, known=known))
+        if environ.get("GITHUB_STEP_SUMMARY"):
+            link = github.task_link(environ, prefix=_prefix(root, environ))
+            text = markdown.render(summary, result, known=known, link=link)
+            yield "GitHub step summary", lambda: github.write_step_summary(text, environ)
+
+    def workflow_commands(self, root: Path, environ: Mapping[str, str]) -> list[str]:
+        """Annotations for GitHub Actions, and nothing elsewhere."""
+        from pytest_saber.reports import github
+
+        if environ.get("GITHUB_ACTIONS") != "true" or self.summary is None or self.result is None:
+            return []
+        known = self._gate.known if self._gate.baseline is not None else None
+        return github.commands(self.summary, self.result, known=known, prefix=_prefix(root, environ))
+
+
+def _prefix(root: Path, environ: Mapping[str, str]) -> str:
+    """From the checkout on GitHub to pytest's root directory."""
+    checkout = environ.get("GITHUB_WORKSPACE", "")
+    if not checkout or not root.is_relative_to(checkout) or root == Path(checkout):
+        return ""
+    return f"{root.relative_to(checkout)}/"
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,9 +11,6 @@ from typing import NoReturn
 
 import pytest
 
-TERMINATED = 128 + signal.SIGTERM
-"""Exit code after SIGTERM, as shells report it."""
-
 
 class Termination:
     """While installed, SIGTERM raises what pytest takes for an orderly end of the session."""
@@ -38,7 +35,8 @@ class Termination:
 
 
 def _terminate(*_: object) -> NoReturn:
-    pytest.exit("terminated (SIGTERM): the session is incomplete", returncode=TERMINATED)
+    # Interrupted, and not 128 + SIGTERM: after other codes pytest prints no summary.
+    pytest.exit("terminated (SIGTERM): the session is incomplete", returncode=pytest.ExitCode.INTERRUPTED)
 
 
 @contextmanager

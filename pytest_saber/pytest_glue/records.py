@@ -39,9 +39,13 @@ def _plain(excinfo: pytest.ExceptionInfo[BaseException], record: RunRecord | Non
     """The text alone: where the harness raised it helps nobody. The location is the task's."""
     shown: Any = excinfo.getrepr(style="value")
     if shown.reprcrash is not None:
-        shown.reprcrash = dataclasses.replace(shown.reprcrash, message=str(excinfo.value))
+        message = str(excinfo.value)
         if record is not None:
+            if record.incident and not record.verdict.harmful:
+                # Lists show the first words: what failed, not whose run it was.
+                message = f"no verdict: {record.incident}\n{message}"
             shown.reprcrash = dataclasses.replace(shown.reprcrash, path=record.path, lineno=record.line)
+        shown.reprcrash = dataclasses.replace(shown.reprcrash, message=message)
     return shown
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -110,11 +111,13 @@ class Runtime:
         """Made when first needed."""
         with self._lock:
             if self._pipeline is None:
+                from pytest_saber.providers import secrets
                 from pytest_saber.pytest_glue.lazy_sandbox import LazySandbox
                 from pytest_saber.record.store import RunStore
                 from pytest_saber.runner.pipeline import Pipeline
 
-                store = RunStore(self.config.rootpath / self.settings.text("runs_dir"))
+                folder = self.config.rootpath / self.settings.text("runs_dir")
+                store = RunStore(folder, redact=secrets(os.environ))
                 self._pipeline = Pipeline(self.session, LazySandbox(self._connect), store)
             return self._pipeline
 
