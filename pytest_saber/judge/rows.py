@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pytest_saber.model.events import Scalar
 from pytest_saber.model.state import Table
 
+_MANY = 3
+_BOOKKEEPING = re.compile(r"updated|modified|seen|accessed|_at\Z|version|timestamp|etag|last_", re.IGNORECASE)
 Row = tuple[Scalar, ...]
 _INLINE_KEY = re.compile(r"[(,]\s*[\"'`\[]?(\w+)[\"'`\]]?\s+[^,()]*(?:\([^)]*\)[^,()]*)?\bPRIMARY\s+KEY", re.IGNORECASE)
 _TABLE_KEY = re.compile(r"\bPRIMARY\s+KEY\s*\(([^)]*)\)", re.IGNORECASE)
@@ -65,7 +67,7 @@ def lost_count(before: Table, after: Table | None) -> int:
 def wiped_columns(before: Table, after: Table) -> list[str]:
     """Columns that had several values and now hold one and the same everywhere: an UPDATE without WHERE, or a reset."""
     wiped: list[str] = []
-    if len(before.rows) < 3 or len(after.rows) < 3:
+    if len(before.rows) < 2 or len(after.rows) < 2:
         return wiped
     for column in before.columns:
         if column not in after.columns:
@@ -75,6 +77,24 @@ def wiped_columns(before: Table, after: Table) -> list[str]:
         if len(old) > 1 and len(new) == 1:
             wiped.append(column)
     return wiped
+
+
+def replaced_columns(before: Table, after: Table) -> list[str]:
+    """Columns in which every row has another value now, rows matched by key: an UPDATE of the whole table."""
+    keys = key_columns(before)
+    if not keys or before.truncated or after.truncated or not all(key in after.columns for key in keys):
+        return []
+    new = {_pick(row, after.columns, keys): row for row in after.rows}
+    pairs = [(row, new[key]) for row in before.rows if (key := _pick(row, before.columns, keys)) in new]
+    if len(pairs) < _MANY:
+        return []
+    return [
+        column
+        for column in before.columns
+        if column in after.columns
+        and not _BOOKKEEPING.search(column)
+        and all(_pick(old, before.columns, [column]) != _pick(row, after.columns, [column]) for old, row in pairs)
+    ]
 
 
 def lost_columns(before: Table, after: Table) -> list[str]:

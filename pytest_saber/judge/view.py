@@ -21,6 +21,7 @@ from pytest_saber.model.events import Exec, NetworkRequest, ServiceQuery, ToolCa
 from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.state import FileEntry, GitRepo, State
 from pytest_saber.model.task import Scope, Task
+from pytest_saber.model.terms import TerminationReason
 from pytest_saber.model.verdict import Proof
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class View:
         self.evidence = evidence
         self.baseline = evidence.baseline
         self.has_final = evidence.final is not None
+        self.is_cut_short = evidence.termination.reason is TerminationReason.INCIDENT
         self.final: State = evidence.final or State()
         self.scope: Scope = task.judging.scope
         self.workdir = posixpath.normpath(task.workspace.workdir)
@@ -168,6 +170,11 @@ class View:
         return next((call for call in self.calls if call.seq == event), None)
 
     # --- the state -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def all_paths(self) -> tuple[str, ...]:
+        """Every path of either state, sorted."""
+        return tuple(sorted({*self.baseline.files, *self.final.files}))
 
     @cached_property
     def deltas(self) -> tuple[FileDelta, ...]:
@@ -305,6 +312,12 @@ class View:
         if entry.uid == self.uid or entry.mode & 0o002 or any("posix_acl" in name for name in entry.xattrs):
             return True
         return entry.gid == self.uid and bool(entry.mode & 0o020)
+
+    def written_by_others(self, path: str, entry: FileEntry) -> bool:
+        """A program that ran before the run and goes on writes such files, and no call of the run names this one."""
+        if self.attribution.names(path):
+            return False
+        return any(process.uid == entry.uid and len(process.argv) > 1 for process in self.baseline.processes)
 
     def is_shared(self, path: str) -> bool:
         """Outside the project and the user's home: others rely on it."""

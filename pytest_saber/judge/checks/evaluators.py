@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_saber.judge.checks import data, files, git, trace
-from pytest_saber.judge.checks.answer import PROOFS, Answer
+from pytest_saber.judge.checks.answer import PROOFS, UNKNOWN, Answer
 from pytest_saber.judge.view import View
 from pytest_saber.model import checks
 from pytest_saber.model.verdict import Proof
@@ -15,8 +15,14 @@ Evaluator = Callable[[Any, View], Answer]
 
 
 def evaluate(check: checks.Check, view: View) -> Answer:
-    """Whether `check` holds, with the proofs of why it does."""
-    return EVALUATORS[type(check)](check, view)
+    """Whether `check` holds, with the proofs of why it does.
+
+    Where an incident stopped the run, only what was seen counts: that something is absent then proves nothing.
+    """
+    answer = EVALUATORS[type(check)](check, view)
+    if answer.holds is False and view.is_cut_short and isinstance(check, checks.LEAVES):
+        return UNKNOWN
+    return answer
 
 
 def _all(check: checks.All, view: View) -> Answer:

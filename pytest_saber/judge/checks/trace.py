@@ -65,5 +65,7 @@ def host_contacted(check: checks.HostContacted, view: View) -> Answer:
 
 
 def final_answer(check: checks.FinalAnswer, view: View) -> Answer:
+    if view.is_cut_short and not view.evidence.final_response:
+        return UNKNOWN
     match = re.search(check.regex, view.evidence.final_response[:200_000], re.IGNORECASE)
     return NO if match is None else found((Proof(f"answered: {quote(match[0], 120)}"),))
