@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from pytest_saber.model.ports import ToolSpec, ToolUse
+from pytest_saber.model.ports import ChatMessage, ToolSpec, ToolUse
 from pytest_saber.providers.arguments import parse_arguments
 
 SHELLS = frozenset({"bash", "sh", "shell"})
@@ -18,6 +18,19 @@ MOST_BLOCKS = 4
 """Blocks of one reply that are run; further ones are usually imagined."""
 
 _OPEN = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[ \t]*([A-Za-z0-9_.+-]*)[ \t]*$")
+
+
+_EXAMPLE = (
+    ChatMessage("user", "Which files are here?"),
+    ChatMessage("assistant", "```bash\nls -la\n```"),
+    ChatMessage("user", "Output:\nMakefile\nREADME.md"),
+    ChatMessage("assistant", "There are two files, Makefile and README.md."),
+)
+
+
+def example(tools: Sequence[ToolSpec]) -> tuple[ChatMessage, ...]:
+    """A finished exchange to begin the conversation with: small models follow an example rather than instructions."""
+    return _EXAMPLE if any(spec.name == "bash" for spec in tools) else ()
 
 
 def tool_uses(text: str, tools: Sequence[ToolSpec]) -> tuple[ToolUse, ...]:

@@ -72,6 +72,7 @@ class _Run:
         tools = tuple(self.session.tools.specs)
         system = system_prompt(brief, tools, native=self.native)
         self.session.recorder.record(Message("system", system))
+        self.messages += [] if self.native else fenced.example(tools)
         self.messages.append(ChatMessage("user", brief.user_prompt))
         try:
             while True:

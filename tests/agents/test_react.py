@@ -12,6 +12,7 @@ from support.host_workspace import LOSE, HostRun, host_run
 from support.values import task
 
 from pytest_saber.agents import AgentOptions, resolve
+from pytest_saber.agents.fenced import example
 from pytest_saber.agents.react import ReactFactory
 from pytest_saber.errors import FaultSource, InfrastructureFault, UsageError
 from pytest_saber.model.events import LimitReached, Message, ToolCall, ToolResult
@@ -262,6 +263,7 @@ def test_fenced_blocks_are_calls_for_a_model_without_tools(tmp_path: Path) -> No
     assert (result.final_response, result.termination.reason) == ("It says hi.", TerminationReason.ANSWERED)
     assert [request.tools for request in model.requests] == [(), (), ()]
     assert "```bash" in model.requests[0].system
+    assert model.requests[0].messages == (*example(run.session.tools.specs), ChatMessage("user", "Clear the cache."))
     assert model.requests[1].messages[-1] == ChatMessage("user", "Output:\nhi\n")
     assert model.requests[2].messages[-1] == ChatMessage("user", "Output:\n[exit code 1]")
 
