@@ -137,7 +137,6 @@ class DockerSandbox:
                 user="0:0",
                 working_dir="/",
                 stdin_open=True,
-                network_disabled=True,
                 labels={SESSION_LABEL: self._session, RUN_LABEL: key.name, PROCESS_LABEL: str(self._here)},
                 healthcheck={"test": ["NONE"]},
                 name=_name(self._session, key),

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import select
 import socket
+import ssl
 import time
 from dataclasses import dataclass
 
@@ -20,18 +23,13 @@ from pytest_saber.sandbox.channel import close_stream, frames, socket_of
 _CHUNK = 1 << 16
 _SECONDS = 20.0
 _STDERR = 4096
+_STDERR_STREAM = 2
 
-# `exec` with a redirection opens the file as any program would, and names the error of the system call.
-_READ = """
-[[ -p $1 || -S $1 ]] && { echo "x: Illegal seek" >&2; exit 1; }
-exec 3<"$1" || exit 1
-exec head -c "$2" <&3
-"""
-_WRITE = """
-[[ -p $1 || -S $1 ]] && { echo "x: Illegal seek" >&2; exit 1; }
-exec 3>"$1" || exit 1
-exec head -c "$2" >&3
-"""
+# A redirection opens the file as any program would, and bash names the error of the system call. The status is printed, as
+# the engine keeps the connection of an ended process open while there is input that nobody reads.
+_READ = 'if [[ -p $1 || -S $1 ]]; then echo "x: Illegal seek" >&2; exit 1; else head -c "$2" <"$1"; fi'
+_WRITE = 'if [[ -p $1 || -S $1 ]]; then echo "x: Illegal seek" >&2; false; else head -c "$2" >"$1"; fi; echo "status $?"'
+_STATUS = re.compile(rb"status (\d+)\n")
 _BY_TEXT = {os.strerror(number): number for number in errno.errorcode}
 _FILE_TOO_LARGE_EXIT = 153
 """128 + SIGXFSZ."""
@@ -54,14 +52,15 @@ class _Done:
 
 def read_file(client: docker.DockerClient, container: str, user: str, path: str, limit: int) -> bytes:
     """At most `limit` bytes of a file. Raises Refused with the error of `open` or `read`, and what docker-py raises."""
-    done = _run(client, container, user, [_READ, "bash", path, str(limit)], b"", limit)
+    done = _run(client, container, user, [_READ, "bash", path, str(limit)], None, limit + _STDERR)
     _raise(done, path)
-    return done.stdout
+    return done.stdout[:limit]
 
 
 def write_file(client: docker.DockerClient, container: str, user: str, path: str, content: bytes) -> None:
     """Replace a file's content, or create it. Raises as `read_file`."""
-    _raise(_run(client, container, user, [_WRITE, "bash", path, str(len(content))], content, 0), path)
+    done = _run(client, container, user, [_WRITE, "bash", path, str(len(content))], content, _STDERR)
+    _raise(done, path)
 
 
 def _raise(done: _Done, path: str) -> None:
@@ -71,14 +70,16 @@ def _raise(done: _Done, path: str) -> None:
         raise Refused(OSError(errno.ETIMEDOUT, f"no answer within {_SECONDS:g} seconds", path))
     if done.exit_code == _FILE_TOO_LARGE_EXIT:
         raise Refused(OSError(errno.EFBIG, os.strerror(errno.EFBIG), path))
-    last = done.stderr.rstrip().rpartition("\n")[2]
+    # What keeps the process from starting at all is said by the engine on standard output.
+    said = done.stderr or done.stdout.decode(errors="replace")
+    last = said.strip().rpartition("\n")[2]
     number = _BY_TEXT.get(last.rpartition(": ")[2])
     if number is None:
         raise Refused(OSError(errno.EIO, last or f"the access ended with exit code {done.exit_code}", path))
     raise Refused(OSError(number, os.strerror(number), path))
 
 
-def _run(client: docker.DockerClient, container: str, user: str, script: list[str], stdin: bytes, limit: int) -> _Done:
+def _run(client: docker.DockerClient, container: str, user: str, script: list[str], stdin: bytes | None, limit: int) -> _Done:
     api = client.api
     command = ["bash", "--norc", "--noprofile", "-c", *script]
     created = api.exec_create(container, command, user=user, stdin=True, environment={"LC_ALL": "C"}, workdir="/")
@@ -90,29 +91,32 @@ def _run(client: docker.DockerClient, container: str, user: str, script: list[st
         close_stream(stream)
     if not finished:
         return _Done(None, stdout, stderr)
-    return _Done(api.exec_inspect(created["Id"])["ExitCode"], stdout, stderr)
+    status = _STATUS.fullmatch(stdout) if stdin is not None else None
+    return _Done(int(status[1]) if status else api.exec_inspect(created["Id"])["ExitCode"], stdout, stderr)
 
 
-def _exchange(sock: socket.socket, stdin: bytes, limit: int, deadline: float) -> tuple[bool, bytes, str]:
-    """Send all of `stdin` and read until the end; (whether it came, stdout, stderr)."""
+def _exchange(sock: socket.socket, stdin: bytes | None, limit: int, deadline: float) -> tuple[bool, bytes, str]:
+    """Send `stdin` and read until the end, or until the status where there is input; (whether it came, stdout, stderr)."""
     stdout, stderr, buffer = bytearray(), bytearray(), bytearray()
-    unsent = memoryview(stdin)
-    try:
-        while unsent:
-            sock.settimeout(max(deadline - time.monotonic(), 0.001))
-            unsent = unsent[sock.send(unsent[:_CHUNK]) :]
-        while True:
-            sock.settimeout(max(deadline - time.monotonic(), 0.001))
-            data = sock.recv(_CHUNK)
-            if not data:
-                break
-            buffer += data
-            for stream, payload in frames(buffer):
-                target, most = (stderr, _STDERR) if stream == 2 else (stdout, limit)
-                target += payload[: max(most - len(target), 0)]
-    except TimeoutError:
-        return False, bytes(stdout), stderr.decode(errors="replace")
-    except (BrokenPipeError, ConnectionResetError):
-        # It ended without reading all: its error says why.
-        pass
+    unsent = memoryview(stdin or b"")
+    sock.setblocking(False)
+    while stdin is None or not _STATUS.fullmatch(stdout):
+        left = deadline - time.monotonic()
+        readable, writable, _ = select.select([sock], [sock] if unsent else [], [], max(left, 0))
+        if not readable and not writable:
+            return False, bytes(stdout), stderr.decode(errors="replace")
+        try:
+            if writable:
+                unsent = unsent[sock.send(unsent[:_CHUNK]) :]
+            # All that is there: an encrypted connection may hold bytes that `select` does not see.
+            while data := sock.recv(_CHUNK):
+                buffer += data
+                for stream, payload in frames(buffer):
+                    target, most = (stderr, _STDERR) if stream == _STDERR_STREAM else (stdout, limit)
+                    target += payload[: max(most - len(target), 0)]
+            break
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            continue
+        except (BrokenPipeError, ConnectionResetError):
+            break
     return True, bytes(stdout), stderr.decode(errors="replace")

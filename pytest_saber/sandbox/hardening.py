@@ -13,7 +13,7 @@ SHELL_CAPABILITIES = ("KILL", "SETGID", "SETUID")
 """Of the first process, to start the user's shell and to stop its commands. The user has none, nor can get any."""
 
 ROOT_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", *SHELL_CAPABILITIES)
-"""Of root where a task needs root: set-up steps, sudo, or a workspace whose user is root."""
+"""Of root where a task needs root: set-up steps, files to extend or give away, a workspace whose user is root."""
 
 SUDO_CAPABILITIES = (*ROOT_CAPABILITIES, "AUDIT_WRITE")
 
@@ -36,7 +36,7 @@ def host_config(client: docker.DockerClient, spec: WorkspaceSpec, limits: Limits
         mem_limit=memory,
         memswap_limit=memory,
         nano_cpus=int(limits.cpus * 1_000_000_000),
-        shm_size=min(_SHM_BYTES, memory),
+        shm_size=min(_SHM_BYTES, memory // 2),
         ulimits=[
             Ulimit(name="fsize", soft=limits.file_mb * _MIB, hard=limits.file_mb * _MIB),
             Ulimit(name="nofile", soft=_OPEN_FILES, hard=_OPEN_FILES),
@@ -53,5 +53,6 @@ def _capabilities(spec: WorkspaceSpec) -> tuple[str, ...]:
     if spec.sudo:
         return SUDO_CAPABILITIES
     needs_root = spec.user == "root" or any(step.user == "root" for step in spec.setup)
-    chowns = any(remote.owner for git in spec.git for remote in git.remotes)
-    return ROOT_CAPABILITIES if needs_root or chowns else SHELL_CAPABILITIES
+    needs_root |= any(remote.owner for git in spec.git for remote in git.remotes)
+    needs_root |= any(file.size for file in spec.files)
+    return ROOT_CAPABILITIES if needs_root else SHELL_CAPABILITIES

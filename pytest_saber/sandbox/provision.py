@@ -258,6 +258,9 @@ class _Builder:
                 self.problems.append((where, f"the image has no user {step.user!r}; it has {_some(self.accounts.users)}"))
                 continue
             run = self.fill(step.run)
+            if "\0" in run:
+                self.problems.append((where, "contains a NUL byte"))
+                continue
             if step.background:
                 run = f"setsid bash -c {quote(run)} </dev/null >/dev/null 2>&1 &"
             command = as_user(account, run, env=self.env)

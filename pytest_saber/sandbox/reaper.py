@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import docker
@@ -18,13 +18,14 @@ FOREIGN_SECONDS = 24 * 3600
 
 def reap(client: docker.DockerClient, here: ProcessIdentity) -> int:
     """Remove containers, networks and volumes of dead sessions; returns how many. Raises InfrastructureFault."""
+    return _remove(client, [SESSION_LABEL], lambda thing: is_left_behind(thing, here))
 
-    def is_left(thing: Mapping[str, Any]) -> bool:
-        owner = ProcessIdentity.parse((thing["Labels"] or {}).get(PROCESS_LABEL, ""))
-        dead = owner.is_dead(here) if owner else None
-        return _age(thing) > FOREIGN_SECONDS if dead is None else dead
 
-    return _remove(client, [SESSION_LABEL], is_left)
+def is_left_behind(thing: Mapping[str, Any], here: ProcessIdentity) -> bool:
+    """Whether the owner of a container, network or volume, as the engine lists it, is dead as far as `here` can tell."""
+    owner = ProcessIdentity.parse((thing["Labels"] or {}).get(PROCESS_LABEL, ""))
+    dead = owner.is_dead(here) if owner else None
+    return _age(thing) > FOREIGN_SECONDS if dead is None else dead
 
 
 def remove_own(client: docker.DockerClient, session: str, here: ProcessIdentity) -> int:
@@ -45,7 +46,7 @@ def remove_container(client: docker.DockerClient, container_id: str) -> None:
                 raise
 
 
-def _remove(client: docker.DockerClient, labels: list[str], wanted: Any) -> int:
+def _remove(client: docker.DockerClient, labels: list[str], wanted: Callable[[Mapping[str, Any]], bool]) -> int:
     removed = 0
     for thing in _listed(client, labels, wanted):
         removed += 1
@@ -59,7 +60,9 @@ def _remove(client: docker.DockerClient, labels: list[str], wanted: Any) -> int:
     return removed
 
 
-def _listed(client: docker.DockerClient, labels: list[str], wanted: Any) -> Iterator[Mapping[str, Any]]:
+def _listed(
+    client: docker.DockerClient, labels: list[str], wanted: Callable[[Mapping[str, Any]], bool]
+) -> Iterator[Mapping[str, Any]]:
     """Containers first: networks and volumes in use cannot be removed."""
     filters = {"label": labels}
     with faults("list the containers, networks and volumes of sessions"):
@@ -72,7 +75,7 @@ def _listed(client: docker.DockerClient, labels: list[str], wanted: Any) -> Iter
         yield from ({**thing, "kind": kind} for thing in things if wanted(thing))
 
 
-def _try(remove: Any, name: str) -> None:
+def _try(remove: Callable[[str], Any], name: str) -> None:
     with faults(f"remove {name}"):
         try:
             remove(name)

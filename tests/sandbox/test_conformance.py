@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,10 +41,13 @@ def _implementations() -> Iterator[Any]:
         source = importlib.import_module(f"pytest_saber.sandbox.{module.name}")
         for name, kind in inspect.getmembers(source, inspect.isclass):
             if name.endswith("Sandbox") and name != "Sandbox" and kind.__module__ == source.__name__:
-                make = (lambda kind: lambda: kind(new_session(), commands=SCRIPT))(kind)
-                if kind is not FakeSandbox:
-                    make = (lambda kind: lambda: kind(new_session()))(kind)
-                yield pytest.param(make, id=name, marks=[] if kind is FakeSandbox else pytest.mark.docker)
+                options = {"commands": SCRIPT} if kind is FakeSandbox else {}
+                marks = [] if kind is FakeSandbox else [pytest.mark.docker]
+                yield pytest.param(partial(_make, kind, options), id=name, marks=marks)
+
+
+def _make(kind: Callable[..., Sandbox], options: dict[str, Any]) -> Sandbox:
+    return kind(new_session(), **options)
 
 
 @pytest.fixture(scope="module", params=_implementations())
@@ -72,7 +76,7 @@ def test_at_least_the_shipped_ones_are_found() -> None:
 def test_commands_give_output_exit_code_and_working_directory(workspace: Workspace) -> None:
     done = workspace.run("echo hi", timeout=10)
     assert (done.output, done.exit_code, done.cwd) == ("hi\n", 0, WORKDIR)
-    assert not (done.timed_out or done.restarted or done.truncated)
+    assert not any((done.timed_out, done.restarted, done.truncated))
     assert workspace.run("exit_with() { return $1; }; exit_with 3", timeout=10).exit_code == 3
     assert workspace.run("no-such-program", timeout=10).exit_code == 127
 

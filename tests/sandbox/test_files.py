@@ -47,11 +47,18 @@ def test_reading_fails_as_open_would(workspace: DockerWorkspace, path: str, erro
 
 @pytest.mark.parametrize(
     ("path", "error"),
-    [("/etc/passwd", errno.EACCES), ("/etc", errno.EISDIR), ("no/where", errno.ENOENT), ("/proc/version", errno.EACCES)],
+    [
+        ("/etc/passwd", errno.EACCES),
+        ("/etc", errno.EISDIR),
+        ("no/where", errno.ENOENT),
+        ("/proc/version", errno.EACCES),
+        ("fifo", errno.ESPIPE),
+    ],
 )
 def test_writing_fails_as_open_would(workspace: DockerWorkspace, path: str, error: int) -> None:
+    output(workspace, "[ -p fifo ] || mkfifo fifo")
     with pytest.raises(OSError) as caught:  # noqa: PT011 - the number is asserted
-        workspace.write_file(path, b"x")
+        workspace.write_file(path, bytes(2 << 20))
     assert caught.value.errno == error
 
 
@@ -82,7 +89,7 @@ def test_the_limit_on_a_file_s_size_holds(sandbox: DockerSandbox) -> None:
 def test_a_workspace_without_programs_answers_with_an_error(sandbox: DockerSandbox) -> None:
     with opened(sandbox, user="root", files=(FileSpec("kept", content="kept"),)) as workspace:
         workspace.run("rm -rf /bin /usr/bin", timeout=30)
-        with pytest.raises(OSError, match="no process can be started|executable file not found"):
+        with pytest.raises(OSError, match="executable file not found"):
             workspace.read_file("kept", limit=10)
         assert workspace.run("echo still here", timeout=10).output == "still here\n"
         assert workspace.run("ls", timeout=10).exit_code == 127

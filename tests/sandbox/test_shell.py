@@ -51,7 +51,7 @@ def test_the_login_of_the_user_is_real(workspace: DockerWorkspace) -> None:
         ("echo 'it''s'; echo \"a\\b\"", 0, "its\na\\b\n"),
         ("cat <<'E'\n$x `y` 'z'\nE", 0, "$x `y` 'z'\n"),
         ("echo '!!' !x", 0, "!! !x\n"),
-        ("read line; echo \"$? [$line]\"", 0, "1 []\n"),
+        ('read line; echo "$? [$line]"', 0, "1 []\n"),
         ("printf 'no newline'", 0, "no newline"),
         ("printf '\\xff\\xfe'", 0, "\ufffd\ufffd"),
         ("printf 'a\\0b'", 0, "a\0b"),
@@ -61,7 +61,7 @@ def test_the_login_of_the_user_is_real(workspace: DockerWorkspace) -> None:
         ("# only a comment", 0, ""),
         ("", 0, ""),
         ("kill $$; echo alive", 0, "alive\n"),
-        ("sleep 5 | false", 1, ""),
+        ("true | false", 1, ""),
     ],
 )
 def test_output_and_exit_code(workspace: DockerWorkspace, command: str, exit_code: int, expected: str) -> None:
@@ -73,7 +73,7 @@ def test_output_and_exit_code(workspace: DockerWorkspace, command: str, exit_cod
 @pytest.mark.parametrize("command", ["echo 'open", 'echo "open', "if true; then", "(", "cat <<E\nopen", "echo $(", "}", "`"])
 def test_unfinished_syntax_does_not_swallow_the_next_command(workspace: DockerWorkspace, command: str) -> None:
     done = run(workspace, command)
-    assert not (done.timed_out or done.restarted)
+    assert not any((done.timed_out, done.restarted))
     assert output(workspace, "echo next") == "next\n"
 
 
@@ -126,9 +126,7 @@ def test_earlier_background_jobs_survive_a_time_limit(workspace: DockerWorkspace
     assert output(workspace, "kill -0 $server && echo alive; kill $server").splitlines()[0] == "alive"
 
 
-@pytest.mark.parametrize(
-    "command", ["trap '' INT; sleep 60; echo WENT ON", "trap '' INT; while :; do :; done; echo WENT ON"]
-)
+@pytest.mark.parametrize("command", ["trap '' INT; sleep 60; echo WENT ON", "trap '' INT; while :; do :; done; echo WENT ON"])
 def test_a_shell_that_refuses_to_stop_is_restarted_and_says_so(workspace: DockerWorkspace, command: str) -> None:
     done = run(workspace, command, timeout=0.5)
     assert done.timed_out
@@ -193,7 +191,9 @@ def test_a_marker_cannot_be_forged(workspace: DockerWorkspace) -> None:
     )
     assert re.search(r"\b[0-9a-f]{32}\b", seen) is None
     assert "253" not in re.findall(r"(\d+) -> ", seen)
-    done = run(workspace, "for fd in /proc/1/fd/*; do echo x > $fd; done; cat /proc/1/fd/0; cat /proc/1/mem; echo x > /proc/1/mem")
+    done = run(
+        workspace, "for fd in /proc/1/fd/*; do echo x > $fd; done; cat /proc/1/fd/0; cat /proc/1/mem; echo x > /proc/1/mem"
+    )
     assert done.exit_code != 0
     assert output(workspace, "echo true") == "true\n"
 

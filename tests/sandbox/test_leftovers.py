@@ -1,0 +1,304 @@
+"""Nothing outlives a session, and nothing of another session is touched."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import pytest
+from support.sandbox import WORKDIR, containers, new_session, opened, output, run, run_key
+
+from pytest_saber.errors import FaultSource, InfrastructureFault
+from pytest_saber.model.task import Limits, WorkspaceSpec
+from pytest_saber.sandbox.docker import DockerSandbox
+from pytest_saber.sandbox.identity import PROCESS_LABEL, SESSION_LABEL, ProcessIdentity, start_time
+from pytest_saber.sandbox.reaper import FOREIGN_SECONDS, is_left_behind
+
+HARNESS = f"""
+import sys
+from pytest_saber.model.evidence import RunKey
+from pytest_saber.model.task import Limits, WorkspaceSpec
+from pytest_saber.sandbox.docker import DockerSandbox
+
+session = sys.argv[1]
+sandbox = DockerSandbox(session)
+with sandbox.open(WorkspaceSpec(workdir={WORKDIR!r}), Limits(), RunKey(session, "killed", "", 1), {{}}) as workspace:
+    print("ready", sandbox._watchdog.pid, flush=True)
+    workspace.run("sleep 600", timeout=600)
+"""
+
+
+@pytest.fixture
+def own() -> Iterator[tuple[str, DockerSandbox]]:
+    """A sandbox for one test, with its session's name."""
+    session = new_session()
+    sandbox = DockerSandbox(session)
+    yield session, sandbox
+    sandbox.close()
+
+
+def await_removal(client: docker.DockerClient, session: str, act: Callable[[], object], seconds: float = 30.0) -> None:
+    """Call `act`, and wait for the engine's word that no container of the session is left."""
+    filters = {"label": f"{SESSION_LABEL}={session}", "event": "destroy"}
+    events = client.api.events(filters=filters, decode=True)
+    timer = threading.Timer(seconds, events.close)
+    timer.start()
+    try:
+        act()
+        for _ in events:
+            if not containers(client, session):
+                return
+    finally:
+        timer.cancel()
+        events.close()
+    assert containers(client, session) == []
+
+
+@pytest.mark.docker
+def test_a_session_killed_outright_leaves_no_container_and_no_process(client: docker.DockerClient) -> None:
+    session = new_session()
+    harness = subprocess.Popen([sys.executable, "-c", HARNESS, session], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    with harness, harness.stdout:
+        ready, watchdog = harness.stdout.readline().split()
+        assert ready == "ready"
+        assert len(containers(client, session)) == 1
+        watching = os.pidfd_open(int(watchdog))
+        await_removal(client, session, lambda: os.kill(harness.pid, signal.SIGKILL))
+    assert containers(client, session) == []
+    poller = select.poll()
+    poller.register(watching)
+    assert poller.poll(15_000), "the watchdog must end too"
+    os.close(watching)
+
+
+@pytest.mark.docker
+def test_interrupted_or_failed_bodies_leave_nothing(own: tuple[str, DockerSandbox], client: docker.DockerClient) -> None:
+    session, sandbox = own
+    for error in (KeyboardInterrupt, SystemExit, ValueError):
+        with pytest.raises(error), opened(sandbox):
+            raise error
+    assert containers(client, session) == []
+
+
+@pytest.mark.docker
+def test_closing_removes_what_is_still_open_and_dismisses_the_watchdog(client: docker.DockerClient) -> None:
+    session = new_session()
+    sandbox = DockerSandbox(session)
+    context = sandbox.open(WorkspaceSpec(workdir=WORKDIR), Limits(), run_key(), {})
+    context.__enter__()
+    watchdog = sandbox._watchdog.pid
+    sandbox.close()
+    assert containers(client, session) == []
+    assert start_time(watchdog) is None
+
+
+@pytest.mark.docker
+def test_four_at_once_do_not_mix(own: tuple[str, DockerSandbox], client: docker.DockerClient) -> None:
+    session, sandbox = own
+    seen: dict[int, str] = {}
+
+    def work(number: int) -> None:
+        with opened(sandbox, task=f"task-{number}") as workspace:
+            workspace.write_file("mine", str(number).encode())
+            seen[number] = output(workspace, f"cat mine; cd /tmp; sleep 0.1; echo {number}; ls ~/web")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == {number: f"{number}{number}\nmine\n" for number in range(4)}
+    assert containers(client, session) == []
+
+
+def identity(**changes: object) -> ProcessIdentity:
+    here = ProcessIdentity.current()
+    return ProcessIdentity(
+        **{  # type: ignore[arg-type]
+            "pid": here.pid,
+            "start": here.start,
+            "boot": here.boot,
+            "namespace": here.namespace,
+            "machine": here.machine,
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("owner", "age", "left"),
+    [
+        (identity(), 10 * FOREIGN_SECONDS, False),
+        (identity(start=1), 0, True),
+        (identity(pid=4_000_000), 0, True),
+        (identity(boot="an-earlier-boot"), 0, True),
+        (identity(namespace="1"), 0, False),
+        (identity(namespace="1"), FOREIGN_SECONDS + 1, True),
+        (identity(machine="another", boot="x"), 0, False),
+        (identity(machine="another", boot="x"), FOREIGN_SECONDS + 1, True),
+        ("what an older version wrote", 0, False),
+        ("what an older version wrote", FOREIGN_SECONDS + 1, True),
+    ],
+)
+def test_only_what_the_dead_left_is_left_behind(owner: object, age: float, left: bool) -> None:
+    thing = {"Labels": {PROCESS_LABEL: str(owner)}, "Created": time.time() - age}
+    assert is_left_behind(thing, ProcessIdentity.current()) is left
+
+
+def test_an_identity_survives_its_text() -> None:
+    here = ProcessIdentity.current()
+    assert ProcessIdentity.parse(str(here)) == here
+    assert not here.is_dead(here)
+    assert ProcessIdentity.parse("") is None
+    assert start_time(os.getpid()) == here.start
+    assert start_time(4_000_000) is None
+
+
+@pytest.mark.docker
+def test_the_reaper_takes_dead_sessions_things_only(own: tuple[str, DockerSandbox], client: docker.DockerClient) -> None:
+    session, sandbox = own
+    dead = new_session()
+    labels = {SESSION_LABEL: dead, PROCESS_LABEL: str(identity(start=1))}
+    image = sandbox.describe()["image"]
+    client.api.create_container(image, command=["true"], labels=labels)
+    client.api.create_network(f"saber-{dead}", internal=True, labels=labels)
+    client.api.create_volume(f"saber-{dead}", labels=labels)
+    with opened(sandbox) as workspace:
+        assert sandbox.reap() >= 3
+        assert containers(client, dead) == []
+        assert client.api.networks(filters={"label": f"{SESSION_LABEL}={dead}"}) == []
+        assert client.api.volumes(filters={"label": f"{SESSION_LABEL}={dead}"})["Volumes"] in ([], None)
+        assert output(workspace, "echo alive") == "alive\n"
+
+
+# --- the engine fails ---
+
+
+class Proxy:
+    """Passes connections on to the engine's socket until it is cut."""
+
+    def __init__(self, server: socket.socket, target: str) -> None:
+        self._target = target
+        self._server = server
+        self._ends: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._cut = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._server.accept()
+            except OSError:
+                return
+            far = socket.socket(socket.AF_UNIX)
+            far.connect(self._target)
+            with self._lock:
+                self._ends += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+
+    def _copy(self, source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    def cut(self) -> None:
+        """Close every connection and take no further one. Idempotent."""
+        if self._cut:
+            return
+        self._cut = True
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        with self._lock:
+            for end in self._ends:
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+                finally:
+                    end.close()
+
+
+@pytest.fixture
+def proxy(tmp_path: Path, client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    target = client.api.get_adapter(client.api.base_url).socket_path  # type: ignore[attr-defined]
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(tmp_path / "engine.sock"))
+    server.listen()
+    proxy = Proxy(server, target)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/engine.sock")
+    yield proxy
+    proxy.cut()
+
+
+@pytest.mark.docker
+def test_an_engine_that_goes_away_is_an_incident(proxy: Proxy, client: docker.DockerClient) -> None:
+    session = new_session()
+    sandbox = DockerSandbox(session)
+    try:
+        with pytest.raises(InfrastructureFault) as caught, opened(sandbox) as workspace:
+            timer = threading.Timer(0.3, proxy.cut)
+            timer.start()
+            run(workspace, "sleep 60", timeout=60)
+        timer.join()
+        assert caught.value.source is FaultSource.ENGINE
+        assert "cannot learn how a workspace ended: " in str(caught.value)
+        assert "is the Docker engine running? `pytest-saber doctor` checks it" in str(caught.value)
+        assert "cannot remove the container" in "".join(caught.value.__notes__)
+        for use in (
+            lambda: workspace.run("true", timeout=5),
+            lambda: workspace.read_file("x", limit=1),
+            workspace.final,
+            sandbox.describe,
+            sandbox.reap,
+        ):
+            with pytest.raises(InfrastructureFault):
+                use()
+        with pytest.raises(InfrastructureFault), opened(sandbox):
+            pytest.fail("the workspace must not be given")
+    finally:
+        with pytest.raises(InfrastructureFault):
+            sandbox.close()
+        for container in containers(client, session):
+            client.api.remove_container(container, force=True)
+
+
+def test_no_engine_at_all_is_said_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with pytest.raises(InfrastructureFault) as caught:
+        DockerSandbox("nowhere")
+    assert caught.value.source is FaultSource.ENGINE
+    assert str(caught.value) == (
+        "cannot connect to the Docker engine: [Errno 2] No such file or directory "
+        "(is the Docker engine running? `pytest-saber doctor` checks it)"
+    )
+
+
+@pytest.mark.docker
+def test_the_engine_over_tcp(client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shell, files, and the watchdog of a killed session."""
+    target = client.api.get_adapter(client.api.base_url).socket_path  # type: ignore[attr-defined]
+    server = socket.create_server(("127.0.0.1", 0))
+    relay = Proxy(server, target)
+    monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.getsockname()[1]}")
+    session = new_session()
+    harness = subprocess.Popen([sys.executable, "-c", HARNESS, session], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    with harness, harness.stdout:
+        assert harness.stdout.readline().startswith("ready ")
+        await_removal(client, session, lambda: os.kill(harness.pid, signal.SIGKILL))
+    relay.cut()
