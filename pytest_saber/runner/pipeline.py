@@ -50,7 +50,12 @@ class Pipeline:
             session_key=self._session_key,
             cancellation=cancellation,
         )
-        verdict = judge(task, evidence, self.rules)
+        try:
+            verdict = judge(task, evidence, self.rules)
+        except BaseException:
+            # A fault of the judge must not cost the evidence, which may have been paid for.
+            writer.finish(evidence, None)
+            raise
         writer.finish(evidence, verdict)
         return Completed(evidence, verdict, writer.path)
 
