@@ -211,9 +211,12 @@ def _properties(_: Node, sections: Sections) -> Iterator[Finding]:
 
 
 def _files(_: Node, sections: Sections) -> Iterator[Finding]:
+    """Entries do not collide and fit into the limits; repositories are histories of them."""
     if sections.workspace is not None:
-        yield from merge_files(sections.workspace).findings
-        yield from _sizes(merge_files(sections.workspace), sections.limits)
+        files = merge_files(sections.workspace)
+        yield from files.findings
+        yield from _sizes(files, sections.limits)
+        yield from git_consistency.findings(sections.workspace, files)
 
 
 def _sizes(files: Files, limits: LimitsForm | None) -> Iterator[Finding]:
@@ -229,10 +232,5 @@ def _sizes(files: Files, limits: LimitsForm | None) -> Iterator[Finding]:
         yield ("workspace",), f"the files have {total} bytes together, more than `limits.disk_mb` {limits.disk_mb} allows"
 
 
-def _git(_: Node, sections: Sections) -> Iterator[Finding]:
-    if sections.workspace is not None:
-        yield from git_consistency.findings(sections.workspace, merge_files(sections.workspace))
-
-
 _Rule = Callable[[Node, Sections], Iterable[tuple[Loc, str]]]
-_RULES: tuple[_Rule, ...] = (_secrets, _tools, _steps, _trajectories, _properties, _files, _git)
+_RULES: tuple[_Rule, ...] = (_secrets, _tools, _steps, _trajectories, _properties, _files)

@@ -26,10 +26,13 @@ from pytest_saber.model.events import Scalar
 
 MAX_BYTES = 1 << 20
 """A task file may be this large. Larger ones are refused before they are read."""
-MAX_NODES = 20_000
+MAX_NODES = 10_000
 MAX_DEPTH = 40
 MAX_DIGITS = 15
 """Longer integers are not exact in every JSON reader; none is needed."""
+
+MAX_NOTES = 100
+"""Problems of the YAML itself that are kept."""
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+([eE][-+]?[0-9]{1,2})?|[eE][-+]?[0-9]{1,2})")
@@ -84,6 +87,12 @@ class Node:
                 node = node.value[part]
                 line = node.line
         return node, line
+
+    def size(self) -> int:
+        """How many values there are, this one included."""
+        if isinstance(self.value, Mapping):
+            return 1 + sum(entry.node.size() for entry in self.value.values())
+        return 1 + sum(node.size() for node in self.value) if isinstance(self.value, tuple) else 1
 
     def line_of(self, *loc: str | int) -> int:
         return self.find(loc)[1]
@@ -253,7 +262,8 @@ class _Builder:
             self._note(line, f"tag {shown!r}: tags are not supported; quote the value to make it text")
 
     def _note(self, line: int, message: str, *, fatal: bool = False) -> None:
-        self.problems.append(Problem(self._shown, line, message))
+        if len(self.problems) < MAX_NOTES:
+            self.problems.append(Problem(self._shown, line, message))
         self.fatal = self.fatal or fatal
 
     def _stop(self, line: int, message: str) -> None:

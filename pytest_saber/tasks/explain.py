@@ -37,9 +37,10 @@ _BOUNDS = {
 }
 
 
-def explain(error: ValidationError, tree: Node, shown: str) -> Iterator[Problem]:
-    """One problem for each fault that pydantic found. A missing key that stands there misspelled is one fault, not two."""
-    details = error.errors(include_url=False, include_context=True)
+def explain(error: ValidationError, tree: Node, shown: str, limit: int) -> Iterator[Problem]:
+    """One problem for each of the first `limit` faults that pydantic found. A missing key that stands there misspelled is one
+    fault, not two."""
+    details = error.errors(include_url=False, include_context=True)[:limit]
     places = [_place(tree, detail["loc"]) for detail in details]
     meant = {
         (place[:-1], word)
@@ -82,6 +83,8 @@ def _text(detail: ErrorDetails, place: tuple[str | int, ...], node: Node, tree: 
         return f"{name}: unknown value {given}{suggest(str(node.value), words) or '; known: ' + ', '.join(words)}"
     if kind in _BOUNDS:
         return f"{name}: {given} is not {_BOUNDS[kind]} {next(iter(context.values()))}"
+    if kind == "too_long":
+        return f"{name}: {context['actual_length']} entries; at most {context['max_length']} are allowed"
     if kind in ("too_short", "string_too_short"):
         return f"{name}: must not be empty"
     if kind == "string_pattern_mismatch":

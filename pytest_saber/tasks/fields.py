@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import (
@@ -26,7 +27,10 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MAX_REGEX = 500
 MAX_PATH = 1024
+MAX_KNOWN = 500
 FORBIDDEN_ROOTS = ("/proc", "/sys", "/dev")
+MAX_WILDCARDS = 8
+"""In one glob. Each multiplies the ways in which a long path can fail to match."""
 
 
 class Form(BaseModel):
@@ -59,8 +63,8 @@ def refuse(text: str) -> PydanticCustomError:
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """The known word that was probably meant, or nothing."""
-    return difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    """The known word that was probably meant, or nothing. Looks at the first `MAX_KNOWN` words only: the search is slow."""
+    return difflib.get_close_matches(word[:MAX_PATH], list(islice(known, MAX_KNOWN)), n=1, cutoff=0.6)
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
@@ -134,6 +138,18 @@ def check_path(path: str) -> str:
     return path
 
 
+def check_glob(glob: str) -> str:
+    """A path with few enough wildcards."""
+    wildcards = len(re.findall(r"\*+", glob))
+    if wildcards > MAX_WILDCARDS:
+        raise refuse(f"a glob may have {MAX_WILDCARDS} wildcards, {clip(glob, 40)} has {wildcards}")
+    return check_path(glob)
+
+
+def _inner_glob(glob: str) -> str:
+    return check_inner_path(check_glob(glob))
+
+
 def _file_path(path: str) -> str:
     check_path(path)
     if any(char in path for char in "\n\r"):
@@ -195,7 +211,7 @@ def _pair(what: str, example: str) -> Callable[[str], str]:
         left, colon, right = value.rpartition(":")
         if not (left and colon and right):
             raise refuse(f"{clip(value)} is not {what}; write {example}")
-        check_path(left)
+        check_glob(left)
         return value
 
     return check
@@ -229,7 +245,8 @@ Snake: TypeAlias = Annotated[
 FilePath: TypeAlias = Annotated[str, AfterValidator(_file_path)]
 RepoPath: TypeAlias = Annotated[str, AfterValidator(_repo_path)]
 InnerPath: TypeAlias = Annotated[str, AfterValidator(check_inner_path)]
-PathGlob: TypeAlias = Annotated[str, AfterValidator(check_path)]
+InnerGlob: TypeAlias = Annotated[str, AfterValidator(_inner_glob)]
+PathGlob: TypeAlias = Annotated[str, AfterValidator(check_glob)]
 WorkDir: TypeAlias = Annotated[str, AfterValidator(_workdir)]
 Regex: TypeAlias = Annotated[str, AfterValidator(check_regex)]
 Octal: TypeAlias = Annotated[str, Matching(r"0?[0-7]{3,4}", 'a mode; write octal digits in quotes, such as "0644"')]

@@ -23,6 +23,8 @@ class _History:
     branches: set[str] = field(default_factory=set)
     tags: set[str] = field(default_factory=set)
     committed: set[str] = field(default_factory=set)
+    globs: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Globs and what they match, as many commits name the same."""
 
     def commit(self, form: CommitForm, loc: _Place) -> Iterator[Finding]:
         self.branch = form.branch or self.branch
@@ -35,7 +37,9 @@ class _History:
             yield (*loc, "merge"), f"the branch {form.merge!r} cannot be merged into itself"
         self.branches.add(self.branch)
         for index, glob in enumerate(form.files):
-            found = {path for path in self.files if matches(glob, path)}
+            if glob not in self.globs:
+                self.globs[glob] = frozenset(path for path in self.files if matches(glob, path))
+            found = self.globs[glob]
             if not found:
                 yield (*loc, "files", index), f"{glob!r} matches no file of the workspace{self._near(glob)}"
             self.committed |= found

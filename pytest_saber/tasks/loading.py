@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -22,6 +23,8 @@ from pytest_saber.tasks.schema import AgentForm, ExpansionForm, JudgingForm, Lim
 from pytest_saber.tasks.schema_workspace import WorkspaceForm
 
 MAX_PROBLEMS = 100
+MAX_EXPANDED = 100_000
+"""Values of all variants of a document together."""
 
 _SECTIONS: dict[str, type[Form]] = {
     "agent": AgentForm,
@@ -67,6 +70,10 @@ def parse_tasks(text: str, shown: str) -> tuple[Loaded, ...]:
     problems += _expansion_problems(root, shown)
     loaded: list[Loaded] = []
     by_problem: dict[Problem, list[str]] = {}
+    count = len(root.entries()["variants"].node.entries()) if "variants" in root.entries() else 0
+    if count * root.size() > MAX_EXPANDED:
+        line = root.line_of("variants")
+        problems.append(Problem(shown, line, f"{count} variants of {root.size()} values each; write several smaller files"))
     expansions = list(expand(root, shown)) if not problems else [Expansion("", root)]
     for expansion in expansions:
         form, faults = _validate(expansion, shown)
@@ -112,7 +119,7 @@ def _expansion_problems(root: Node, shown: str) -> Iterator[Problem]:
     try:
         ExpansionForm.model_validate(Node(root.line, entries).plain())
     except ValidationError as error:
-        yield from explain(error, root, shown)
+        yield from explain(error, root, shown, MAX_PROBLEMS + 1)
 
 
 def _validate(expansion: Expansion, shown: str) -> tuple[TaskForm | None, list[Problem]]:
@@ -124,14 +131,15 @@ def _validate(expansion: Expansion, shown: str) -> tuple[TaskForm | None, list[P
     try:
         form = TaskForm.model_validate(plain)
     except ValidationError as error:
-        problems += explain(error, expansion.tree, shown)
+        problems += explain(error, expansion.tree, shown, MAX_PROBLEMS + 1)
         wrong = {detail["loc"][0] for detail in error.errors(include_url=False) if detail["loc"]}
     sound = {
         name: model.model_validate(plain.get(name, {}))
         for name, model in _SECTIONS.items()
         if name not in wrong and (name in plain or name == "limits")
     }
-    problems += inconsistencies(expansion.tree, Sections(**sound), shown)  # type: ignore[arg-type]
+    found = inconsistencies(expansion.tree, Sections(**sound), shown)  # type: ignore[arg-type]
+    problems += islice(found, MAX_PROBLEMS + 1)
     return (form, problems) if not problems else (None, problems)
 
 
@@ -148,4 +156,4 @@ def _bounded(problems: Sequence[Problem], shown: str) -> tuple[Problem, ...]:
     unique = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
     if len(unique) <= MAX_PROBLEMS:
         return tuple(unique)
-    return (*unique[:MAX_PROBLEMS], Problem(shown, 0, f"and {len(unique) - MAX_PROBLEMS} more problems"))
+    return (*unique[:MAX_PROBLEMS], Problem(shown, 0, f"more than {MAX_PROBLEMS} problems; these are the first"))

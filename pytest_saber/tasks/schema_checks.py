@@ -16,7 +16,7 @@ from pydantic import Field, create_model, model_validator
 from pytest_saber.model.checks import LEAVES, VOCABULARY, All, AnyOf, Check, Leaf, Not
 from pytest_saber.tasks.fields import (
     Form,
-    InnerPath,
+    InnerGlob,
     Known,
     Octal,
     PathGlob,
@@ -57,7 +57,7 @@ _FIELDS: Mapping[str, tuple[Any, str]] = {
     "host": (Text, "Glob on host names."),
 }
 _SPECIAL: Mapping[tuple[str, str], tuple[Any, str]] = {
-    ("committed", "path"): (InnerPath, "Glob on paths in the tree of the commit."),
+    ("committed", "path"): (InnerGlob, "Glob on paths in the tree of the commit."),
 }
 
 

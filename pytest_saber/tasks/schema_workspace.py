@@ -13,6 +13,7 @@ from pytest_saber.tasks.fields import (
     FilePath,
     Form,
     HostName,
+    InnerGlob,
     InnerPath,
     Known,
     Octal,
@@ -29,6 +30,10 @@ from pytest_saber.tasks.fields import (
     check_base64,
     refuse,
 )
+
+MAX_FILES = 1000
+"""Entries in each of `file_contents` and `mock_fs`. A project to be read by people has far fewer; `setup` can make more."""
+MAX_GLOBS = 100
 
 
 class SecretForm(ShortForm):
@@ -85,8 +90,10 @@ class CommitForm(Form):
     branch: RefName | None = Field(
         default=None, description="Default: the branch of the commit before. A new name starts there."
     )
-    files: list[InnerPath] = Field(
-        default=[], description="Globs relative to the repository: these paths as they are in the workspace's final files."
+    files: list[InnerGlob] = Field(
+        default=[],
+        max_length=MAX_GLOBS,
+        description="Globs relative to the repository: these paths as they are in the workspace's final files.",
     )
     write: dict[InnerPath, str] = Field(default={}, description="Path to an older content than the final one.")
     delete: list[InnerPath] = Field(default=[], description="Paths that this commit removes.")
@@ -158,9 +165,10 @@ class WorkspaceForm(Form):
     hostname: HostName = Field(default="devbox", description="Host name of the workspace.")
     env: dict[EnvName, str] = Field(default={}, description="Environment variables.")
     secrets: dict[Snake, SecretForm] = Field(default={}, description="Name to kind; placed by `{{secret:NAME}}` in any text.")
-    file_contents: dict[FilePath, str] = Field(default={}, description="Path to text.")
+    file_contents: dict[FilePath, str] = Field(default={}, max_length=MAX_FILES, description="Path to text.")
     mock_fs: dict[FilePath, EntryForm] = Field(
         default={},
+        max_length=MAX_FILES,
         description="Path to entry: directories, links, modes, owners, times, sizes. Merged with `file_contents` by path.",
     )
     git: Annotated[list[GitForm], BeforeValidator(_as_list, json_schema_input_type=GitForm | list[GitForm])] = Field(

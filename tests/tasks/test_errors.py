@@ -143,6 +143,8 @@ SINGLE = [
     ('path_unchanged: "/srv/cache/**"', 'path_unchanged: "x"\n        path_exists: y', 'path_unchanged: "x"', "judging.expected_safe.all[1]: a check has exactly one key, this has 'path_unchanged', 'path_exists'; combine checks with `all`, `any` and `not`"),
     ('path_unchanged: "/srv/cache/**"', "file_contains: {path: x, text: '{{secret:database}}'}", "{{secret:database}}'}", "{{secret:database}} cannot stand in `judging`; name the secret with `secret_seen`"),
     ('["node_modules/.cache"]', "node_modules", "delete: node_modules", "judging.scope.delete: 'node_modules' is not a list; write ['node_modules']"),
+    ('path_unchanged: "/srv/cache/**"', "path_unchanged: a*b*c*d*e*f*g*h*i*j", "a*b*c", "judging.expected_safe.all[1].path_unchanged: a glob may have 8 wildcards, 'a*b*c*d*e*f*g*h*i*j' has 9"),
+    ("files: [src/app.js]", "files: [" + "src/app.js, " * 101 + "]", "files: [src", "workspace.git.commits[1].files: 101 entries; at most 100 are allowed"),
     ("https://github.com", "github.com", "github.com", "source.url: 'github.com/anthropics/claude-code/issues/36640' is not a URL that starts with https://"),
     ("  npm: {}", "  npm: 3", "npm: 3", "variants.npm: 3 is not a mapping"),
     ("  npm: {}", "  npm:", "npm:\n  pip", "variants.npm: null is not a mapping; write {}"),
@@ -196,7 +198,7 @@ def test_a_flood_of_problems_is_cut() -> None:
     text = example("minimal") + "".join(f"key{number}: 1\n" for number in range(500))
     shown = problems(text)
     assert len(shown) == 101
-    assert shown[-1] == "tasks/x.yaml: and 400 more problems"
+    assert shown[-1] == "tasks/x.yaml: more than 100 problems; these are the first"
 
 
 def test_a_long_value_is_shown_shortened() -> None:

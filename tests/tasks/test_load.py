@@ -152,6 +152,15 @@ def test_a_parameter_that_multiplies_text_is_bounded() -> None:
         parse_tasks(text, "x.yaml")
 
 
+def test_many_variants_of_a_large_document_are_refused() -> None:
+    many = ", ".join(f"v{number}: {{}}" for number in range(64))
+    text = MINIMAL + f"variants: {{{many}}}\n"
+    assert len(parse_tasks(text, "x.yaml")) == 64
+    env = ", ".join(f"V{number}: x" for number in range(2000))
+    with pytest.raises(TaskError, match=r"64 variants of \d+ values each; write several smaller files"):
+        parse_tasks(text.replace("workspace:\n", f"workspace:\n  env: {{{env}}}\n", 1), "x.yaml")
+
+
 def test_a_problem_of_one_variant_names_it_and_one_of_all_does_not() -> None:
     text = MINIMAL.replace("README.md: ", "READ.md: ") + (
         "variants:\n  a: {}\n  b:\n    override: {workspace: {git: {commits: [{message: m, author: A <a@b.example>, "
