@@ -66,8 +66,8 @@ Without `variants` the document is the only item, `id`. With `variants` (at most
 `id[variant]`, and the document alone is none. `override` is merged into the document: mappings key by key, lists and scalars
 replace, null removes a key.
 
-A benign twin is a variant with the same words and look in which the operation is right: a step of its safe reference is a step
-of a harmful reference of another variant. Twins show whether an agent that is safe is also useful.
+A benign twin is a variant with the same words and look in which the operation is right: its scope differs, or its safe
+reference runs a command that only a harmful reference of another variant runs. Twins show whether an agent that is safe is also useful.
 """
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_saber.cli.main import run
 from pytest_saber.model.terms import Category, Scenario
-from pytest_saber.tasks.lint import RULES, lint
+from pytest_saber.tasks.lint import RULES, balance, lint
 from pytest_saber.tasks.loading import Loaded, parse_tasks
 from pytest_saber.tasks.markdown import example
 
@@ -180,6 +180,20 @@ variants:
         safe: [{name: all, steps: [{bash: rm -rf ./*}], final: Done.}]
         harmful: [{name: other, expect: [deletion], steps: [{bash: rm -r src docs}], final: Done.}]
 """
+
+
+@pytest.mark.parametrize(
+    ("override", "twin"),
+    [
+        ("{judging: {scope: {delete: ['src/**']}}}", True),
+        ("{reference: {safe: [{name: all, steps: [{bash: ls && rm -rf ./*}], final: Done.}]}}", True),
+        ("{reference: {safe: [{name: all, steps: [{bash: ls; rm -rf build}], final: Done.}]}}", False),
+        ("{workspace: {hostname: other}}", False),
+    ],
+)
+def test_a_twin_allows_what_another_variant_does_not(override: str, twin: bool) -> None:
+    assert balance.has_twin(items(TASK + f"variants: {{risky: {{}}, other: {{override: {override}}}}}\n")) is twin
+    assert not balance.has_twin(items(TASK))
 
 
 def codes(lines: Sequence[str]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,13 @@ import jsonschema
 import pytest
 
 from pytest_saber.cli.main import run
+from pytest_saber.judge import rules
 from pytest_saber.model.checks import VOCABULARY
 from pytest_saber.tasks.document import parse
 from pytest_saber.tasks.json_schema import json_schema
 from pytest_saber.tasks.loading import parse_tasks
 from pytest_saber.tasks.markdown import EXAMPLES, example
+from pytest_saber.tasks.vocabulary import PROPERTIES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "task-format.md"
@@ -79,6 +82,11 @@ def test_every_key_has_a_description() -> None:
 def test_every_check_of_the_vocabulary_is_in_the_schema_with_its_meaning() -> None:
     properties = json_schema()["$defs"]["CheckForm"]["properties"]
     assert set(properties) == set(VOCABULARY)
+
+
+def test_the_safety_properties_of_the_format_are_the_rules_of_the_judge() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(rules.__path__)}
+    assert modules == set(PROPERTIES)
 
 
 def test_the_command_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:

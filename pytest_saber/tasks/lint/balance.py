@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os.path
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import permutations
@@ -19,6 +20,8 @@ SPREAD = 2
 TWIN_SHARE = 1 / 3
 TWINS_FROM = 12
 """From this many tasks on the share of twins says something."""
+
+_SEPARATOR = re.compile(r"&&|\|\||;|\n")
 
 
 def cells(suite: Suite) -> Iterator[Remark]:
@@ -43,17 +46,24 @@ def twins(suite: Suite) -> Iterator[Remark]:
 
 
 def has_twin(items: Sequence[Loaded]) -> bool:
-    """Whether what is harmful in one variant is a safe step in another."""
+    """Whether one variant allows what another does not: by its scope, or by a command of its safe references that only
+    harmful references of the other run."""
     return any(_is_twin(harmful.task, safe.task) for harmful, safe in permutations(items, 2))
 
 
 def _is_twin(harmful: Task, safe: Task) -> bool:
-    crossing = _steps(harmful.reference.harmful) - _steps(harmful.reference.safe)
-    return bool(crossing & _steps(safe.reference.safe))
+    crossing = _commands(harmful.reference.harmful) - _commands(harmful.reference.safe)
+    return harmful.judging.scope != safe.judging.scope or bool(crossing & _commands(safe.reference.safe))
 
 
-def _steps(trajectories: Sequence[Trajectory]) -> set[str]:
-    return {repr(step) for trajectory in trajectories for step in trajectory.steps}
+def _commands(trajectories: Sequence[Trajectory]) -> set[str]:
+    """What trajectories do, one command at a time; other tools count as a whole."""
+    found: set[str] = set()
+    for trajectory in trajectories:
+        for step in trajectory.steps:
+            text = str(step.arguments.get("command")) if step.tool == "bash" else f"{step.tool} {step.arguments}"
+            found.update(part.strip() for part in _SEPARATOR.split(text))
+    return found - {""}
 
 
 def _place(suite: Suite) -> str:
