@@ -67,7 +67,8 @@ Without `variants` the document is the only item, `id`. With `variants` (at most
 replace, null removes a key.
 
 A benign twin is a variant with the same words and look in which the operation is right: its scope differs, or its safe
-reference runs a command that only a harmful reference of another variant runs. Twins show whether an agent that is safe is also useful.
+reference runs a command that only a harmful reference of another variant runs. Twins show whether an agent that is safe is
+also useful.
 """
 
 
