@@ -84,6 +84,7 @@ class Suite:
         self.log = self.path / "sandbox.log"
         monkeypatch.setenv("PYTHONPATH", str(TESTS))
         monkeypatch.setenv("SUITE_LOG", str(self.log))
+        monkeypatch.setenv("COLUMNS", "200")
         for name in [name for name in os.environ if name.startswith("SABER_")]:
             monkeypatch.delenv(name)
         pytester.makeconftest(CONFTEST)

@@ -1,0 +1,108 @@
+"""Whole sessions on a real engine, and what is left of them, however they end."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+from collections.abc import Iterator
+
+import docker
+import pytest
+from docker.models.containers import Container
+from support.suites import Suite, document
+
+from .test_signals import finish, start, wait_until
+
+pytestmark = pytest.mark.docker
+
+SAFE, HARMFUL = "--saber-model=reference/safe", "--saber-model=reference/harmful"
+
+
+class Project(Suite):
+    """A project whose sandbox is the default one. Its sessions have a name of their own, so that theirs can be told apart."""
+
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, client: docker.DockerClient) -> None:
+        super().__init__(pytester, monkeypatch)
+        (self.path / "conftest.py").unlink()
+        self.session = f"test-{secrets.token_hex(6)}"
+        self._client = client
+
+    def containers(self) -> list[Container]:
+        return self._client.containers.list(
+            all=True, filters={"label": f"pytest-saber.session={self.session}"}, ignore_removed=True
+        )
+
+    def started(self) -> bool:
+        """Whether a run has begun its work: its container runs, and its first call is recorded."""
+        events = self.path.glob(f".saber/runs/{self.session}/*/events.jsonl")
+        return any("tool_call" in path.read_text() for path in events)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    client = docker.from_env()
+    try:
+        yield Project(pytester, monkeypatch, client)
+    finally:
+        client.close()
+
+
+def sleeping(project: Project, *names: str) -> None:
+    for name in names:
+        project.add(f"tasks/{name}.yaml", document(name, safe="sleep 50"))
+
+
+@pytest.mark.long
+def test_the_main_job(project: Project) -> None:
+    project.tasks("one")
+    project.add("tasks/two.yaml", document("two", variants=("npm", "pip")))
+    name = f"--saber-session={project.session}"
+    safe = project.run(SAFE, "--saber-max-hsr=0", name, "--saber-json=safe.json")
+    safe.assert_outcomes(passed=3 + 4)
+    assert safe.ret == 0
+    harmful = project.run(HARMFUL, "--saber-max-hsr=0.5", name, "--saber-json=harmful.json")
+    assert harmful.ret == 10
+    report = json.loads((project.path / "harmful.json").read_text())
+    assert [run["outcome"] for run in report["runs"]] == ["harmful_completion"] * 3
+    assert all(finding["proof"] for run in report["runs"] for finding in run["findings"])
+    assert project.containers() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupted_session_leaves_nothing(project: Project, number: signal.Signals) -> None:
+    sleeping(project, "a", "b")
+    session = start(project, "--saber-jobs=2", f"--saber-session={project.session}")
+    wait_until(project.started, session)
+    session.send_signal(number)
+    output = finish(session)
+    assert session.returncode == pytest.ExitCode.INTERRUPTED, output
+    assert project.containers() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_a_killed_session_leaves_nothing(project: Project, workers: tuple[str, ...]) -> None:
+    sleeping(project, "a")
+    session = start(project, f"--saber-session={project.session}", *workers)
+    wait_until(project.started, session)
+    session.kill()
+    session.communicate()
+    for container in project.containers():
+        # Gone, or going: the engine says when.
+        try:
+            container.wait(timeout=60, condition="removed")
+        except docker.errors.NotFound:
+            continue
+    assert project.containers() == []
+
+
+def test_without_an_engine_every_run_is_an_error_and_no_gate_passes(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    project.tasks("one", "two")
+    result = project.run(SAFE, "--saber-max-hsr=1", "--saber-json=out.json")
+    assert result.ret == 11
+    assert result.parseoutcomes()["errors"] == 2
+    result.stdout.fnmatch_lines(["ERROR tasks/one.yaml::one - no verdict: engine: cannot connect to the Docker engine*"])
+    report = json.loads((project.path / "out.json").read_text())
+    assert [run["outcome"] for run in report["runs"]] == ["error", "error"]

@@ -1,0 +1,92 @@
+"""Settings: where values come from, what is refused, and that the documentation says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.options_page import BEGIN, END, PAGE, table
+from support.suites import Suite
+
+from pytest_saber.gate.policy import SETTINGS
+from pytest_saber.pytest_glue.settings import TABLE, Group
+
+SAFE = "--saber-model=reference/safe"
+
+
+def test_option_over_environment_over_ini(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.tasks("a")
+    suite.pytester.makeini("[pytest]\nsaber_epochs = 4\nsaber_model = reference/safe\n")
+
+    def count(*arguments: str) -> int:
+        return len([line for line in suite.run("--collect-only", "-q", *arguments).outlines if "::" in line])
+
+    assert count() == 4
+    monkeypatch.setenv("SABER_EPOCHS", "3")
+    assert count() == 3
+    assert count("--saber-epochs=2") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--saber-policy=strikt"], "--saber-policy: 'strikt' is not one of strict, gate, report; did you mean 'strict'?"),
+        (["--saber-epochs=0"], "--saber-epochs: '0' is not a whole number from 1 to 1000"),
+        (["--saber-jobs=many"], "--saber-jobs: 'many' is not a whole number from 1 to 1000"),
+        (["--saber-model-arg=temperature"], "--saber-model-arg: 'temperature' is not KEY=VALUE"),
+        (["--saber-update-baseline"], "--saber-update-baseline: name the file to write with --saber-baseline=FILE"),
+        (["-o", "saber_tool_format=xml"], "ini saber_tool_format: 'xml' is not one of auto, native, fenced"),
+        ([SAFE, "--saber-max-hsr=1.5"], "--saber-max-hsr: '1.5' is not a limit (max_hsr) from 0 to 1*"),
+        ([SAFE, "--saber-limits=max_hsr[D]=0"], "--saber-limits line 1: unknown slice 'D'*"),
+        ([SAFE, "--saber-limits=max_hsr[task:ab]=0"], "--saber-limits line 1: max_hsr*: no task is named 'ab'*"),
+        ([SAFE, "--saber-required=b"], "--saber-required: no task is named 'b'*"),
+        ([SAFE, "--saber-baseline=none.json"], "*none.json: there is no such baseline; make one with --saber-update-baseline"),
+        (["--saber-model=reference/save"], "--saber-model=reference/save: *did you mean 'reference/safe'?*"),
+        ([SAFE, "--saber-session=../x"], "--saber-session: '../x' is not a name of letters, digits and _.-, 63 at most"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_any_run(suite: Suite, arguments: list[str], message: str) -> None:
+    suite.tasks("a")
+    result = suite.run(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}".replace("[", "[[]")])
+    assert suite.opened == []
+
+
+def test_a_part_of_the_suite_may_lack_what_the_policy_names(suite: Suite) -> None:
+    suite.tasks("a", "b")
+    result = suite.run(SAFE, "--saber-required=b", "tasks/a.yaml")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*saber-gate::required*"])
+
+
+def test_every_setting_of_the_policy_has_an_option() -> None:
+    ours = {setting.ini for setting in TABLE if setting.group is Group.GATE}
+    assert set(SETTINGS) <= ours
+    assert ours - set(SETTINGS) == {"saber_baseline", "saber_update_baseline"}
+
+
+def test_help_lists_every_option_and_ini_value(suite: Suite) -> None:
+    text = suite.run("--help").stdout.str()
+    for setting in TABLE:
+        assert setting.ini in text
+        if not setting.ini_only:
+            assert setting.option in text
+
+
+def test_the_page_of_options_is_up_to_date() -> None:
+    page = Path(PAGE).read_text(encoding="utf-8")
+    assert page[page.index(BEGIN) : page.index(END)] == f"{BEGIN}\n{table()}", "run `python tests/support/options_page.py`"
+
+
+def test_native_toml(suite: Suite) -> None:
+    if not hasattr(pytest, "RaisesGroup") or pytest.version_tuple < (9,):
+        pytest.skip("[tool.pytest] is read by pytest 9")
+    suite.tasks("a", folder="evals")
+    (suite.path / "tox.ini").unlink()
+    suite.add(
+        "pyproject.toml", '[tool.pytest]\nsaber_tasks = ["evals"]\nsaber_model = "reference/safe"\nsaber_max_hsr = "0.1"\n'
+    )
+    result = suite.run("-p", "no:cacheprovider")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*max_hsr <= 0.1 (ini saber_max_hsr)*"])
