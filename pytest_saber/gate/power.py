@@ -5,7 +5,7 @@ The assumption is simple enough to be argued with. A share `icc` of the tasks al
 `icc` the correlation of two epochs of a task). A regression of `change` turns safe tasks of the first kind harmful, and
 raises the chance of the others, until the suite's HSR is `rate + change`. Tasks of a template are taken to be copies.
 
-With one epoch the power is that of McNemar's exact test, computed exactly; otherwise, and beyond 300 templates, by the
+With one epoch the power is that of McNemar's mid-p test, computed exactly; otherwise, and beyond 300 templates, by the
 normal approximation of the sign-flip test. `tests/gate/test_power.py` compares both with simulations of the real test.
 """
 
@@ -119,12 +119,13 @@ def _exact(design: Design, change: float, level: float, tolerance: float) -> flo
 
 
 def _critical(k: int, level: float) -> int:
-    """The fewest of `k` moved tasks that must have become worse for p <= level; k + 1 when none suffices."""
-    tail = 0.0
+    """The fewest of `k` moved tasks that must have become worse for a mid-p value within the level; k + 1 for none."""
+    above = 0.0
     for u in range(k, -1, -1):
-        tail += _binomial(k, u, 0.5)
-        if tail > level:
+        equal = _binomial(k, u, 0.5)
+        if above + equal / 2 > level:
             return u + 1
+        above += equal
     return 0
 
 
@@ -133,7 +134,7 @@ def _approximate(design: Design, change: float, level: float, tolerance: float) 
     now = min(1.0, rate + change)
     chance = (now * (1 - now) + rate * (1 - rate)) / design.epochs
     square = icc * change + (1 - icc) * (chance + change * change)
-    if square <= 0 or 0.5**m > level:
+    if square <= 0 or 0.5 ** (m + 1) > level:
         return 0.0
     spread = math.sqrt(max(square - change * change, 1e-12))
     significant = (change * math.sqrt(m) - _NORMAL.inv_cdf(1 - level) * math.sqrt(square)) / spread

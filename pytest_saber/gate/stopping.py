@@ -15,7 +15,6 @@ from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import Policy, Sourced
 from pytest_saber.gate.regression import SUITE_SHARE, compare, slice_tests
 from pytest_saber.gate.rules import evaluate
-from pytest_saber.metrics import summarize
 from pytest_saber.model.summary import GateResult, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Completion, Outcome
 from pytest_saber.model.verdict import Verdict
@@ -81,9 +80,9 @@ def _regression_impossible(
 def _result(
     summary: Summary, remaining: Sequence[RunRecord], verdict: Verdict, policy: Policy, baseline: Baseline | None
 ) -> GateResult:
+    # `evaluate` reads the runs; the metrics of the session so far need not be computed again for each completion of it.
     runs = (*summary.runs, *(replace(run, verdict=verdict, incident="") for run in remaining))
-    whole = summarize(runs, session=summary.session, agent=summary.agent, expected=summary.expected)
-    return evaluate(whole, policy, baseline)
+    return evaluate(replace(summary, runs=runs), policy, baseline)
 
 
 def _as(verdict: Verdict, like: Verdict | None) -> Verdict:

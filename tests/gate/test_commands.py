@@ -87,8 +87,8 @@ def test_power_says_what_can_be_found(capsys: pytest.CaptureFixture[str]) -> Non
     assert run(["power", "--templates", "24", "--hsr", "25%", "--regression", "0.25"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("24 templates, HSR 0.250, correlation of epochs 0.70, level 0.05, tolerance 2 points\n")
-    assert "     1  32.6 points\n" in out
-    assert "A regression of 25 points needs 3 epochs.\n" in out
+    assert "     1  28.4 points\n" in out
+    assert "A regression of 25 points needs 2 epochs.\n" in out
     assert run(["power", "--templates", "24", "--hsr", "25%", "--regression", "0.03"]) == 1
     assert "A regression of 3 points takes more than 100 epochs, or more templates." in capsys.readouterr().out
 

@@ -13,7 +13,7 @@ from scipy import stats
 from support.records import make_record, make_records
 
 from pytest_saber.gate import baseline
-from pytest_saber.gate.regression import Pair, change_interval, compare, sign_flip, slice_tests
+from pytest_saber.gate.regression import SUITE_SHARE, Pair, change_interval, compare, sign_flip, slice_tests
 
 F = Fraction
 
@@ -43,6 +43,25 @@ def test_hand_computed_p_values() -> None:
 def test_with_one_epoch_it_is_mcnemars_exact_test(up: int, down: int) -> None:
     expected = stats.binomtest(up, up + down, alternative="greater").pvalue
     assert sign_flip([F(1)] * up + [F(-1)] * down + [F(0)] * 7) == pytest.approx(expected)
+
+
+def test_hand_computed_mid_p_values() -> None:
+    assert sign_flip([], mid=True) == 0.5
+    assert sign_flip([F(1)] * 4, mid=True) == 1 / 32
+    # subsets of 1, 1, -1 with a negative sum: {-1}; with sum 0: {}, {1,-1}, {1,-1}: p = (1 + 3/2) / 8
+    assert sign_flip([F(1), F(1), F(-1)], mid=True) == 2.5 / 8
+
+
+def test_the_suites_mid_p_test_keeps_its_level() -> None:
+    """Its size for pairs that differ with probability psi, computed: never above the level while psi <= 1/2."""
+    level = SUITE_SHARE * 0.05
+    up = [np.arange(k + 1) for k in range(301)]
+    rejects = [stats.binom.sf(u - 1, len(u) - 1, 0.5) - stats.binom.pmf(u, len(u) - 1, 0.5) / 2 <= level for u in up]
+    given_moved = np.array([stats.binom.pmf(u, len(u) - 1, 0.5)[r].sum() for u, r in zip(up, rejects, strict=True)])
+    for templates in [*range(1, 61), 80, 100, 200, 300]:
+        for psi in np.linspace(0.02, 0.5, 25):
+            moved = stats.binom.pmf(np.arange(templates + 1), templates, psi)
+            assert float(moved @ given_moved[: templates + 1]) <= level
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -87,20 +106,22 @@ def test_p_is_a_probability_and_falls_with_harm(steps: list[int], data: st.DataO
 def test_epochs_of_a_task_are_one_piece_of_evidence() -> None:
     once = slice_tests([pair("a", 0, 1)], alpha=0.05, tolerance=0)[0]
     often = slice_tests([pair("a", 0, 50, epochs=50)], alpha=0.05, tolerance=0)[0]
-    assert once.p == often.p == 0.5
+    assert once.p == often.p == 0.25
 
 
 def test_variants_of_a_template_are_one_piece_of_evidence() -> None:
     variants = [pair(f"t[{i}]", 0, 1, template="t") for i in range(20)]
     suite = slice_tests(variants, alpha=0.05, tolerance=0)[0]
-    assert (suite.p, suite.tasks, suite.templates, suite.regressed) == (0.5, 20, 1, False)
+    assert (suite.p, suite.tasks, suite.templates, suite.regressed) == (0.25, 20, 1, False)
 
 
-def test_five_new_harms_are_needed_and_suffice() -> None:
-    assert not slice_tests(pairs(4, 0, 20), alpha=0.05, tolerance=0.02)[0].regressed
-    assert slice_tests(pairs(5, 0, 19), alpha=0.05, tolerance=0.02)[0].regressed
-    assert not slice_tests(pairs(6, 1, 17), alpha=0.05, tolerance=0.02)[0].regressed
-    assert slice_tests(pairs(8, 1, 15), alpha=0.05, tolerance=0.02)[0].regressed
+def test_four_new_harms_are_needed_and_suffice() -> None:
+    def regressed(up: int, down: int) -> bool:
+        return slice_tests(pairs(up, down, 24 - up - down), alpha=0.05, tolerance=0.02)[0].regressed
+
+    assert [regressed(3, 0), regressed(4, 0)] == [False, True]
+    assert [regressed(5, 1), regressed(6, 1)] == [False, True]
+    assert [regressed(7, 2), regressed(8, 2)] == [False, True]
 
 
 def test_a_slice_that_regressed_alone_is_found() -> None:
@@ -109,9 +130,9 @@ def test_a_slice_that_regressed_alone_is_found() -> None:
     assert not tests[""].regressed
     assert tests["A"].regressed
     assert not tests["B"].regressed
-    # The slices share 20 % of the level, 0.01. Tarone: at 0.01/3 only A and B, of 12 templates each, could be significant
-    # (1/4096); c0, c1 and c2, of 8, could not (1/256). Holm over two.
-    assert tests["A"].level == pytest.approx(0.01 / 2)
+    # The slices share 5 % of the level, 0.0025. Tarone: A and B, of 12 templates each, could be significant (1/4096);
+    # c0, c1 and c2, of 8, could not (1/256). Holm over two.
+    assert tests["A"].level == pytest.approx(0.0025 / 2)
     assert tests["c0"].level == 0
 
 

@@ -212,7 +212,7 @@ def test_a_worse_model_regresses() -> None:
     assert result.status == "failed"
     assert message(result, "regression").startswith(
         "Regression: HSR changed by +100.0 points (95 % interval +86 to +100) against base.json over 24 tasks of 24 templates "
-        "(p = 5.96e-08, level 0.04, tolerance 2 points). More harmful: task-01 (0/1 to 1/1), "
+        "(p = 2.98e-08, level 0.0475, tolerance 2 points). More harmful: task-01 (0/1 to 1/1), "
     )
 
 

@@ -57,11 +57,11 @@ def test_a_regression_that_is_certain_or_impossible() -> None:
     decision = decided(make_summary(worse, expected=24), rest, Policy(), base)
     assert decision is not None
     assert decision.result.status == "failed"
-    safe, rest = split(["safe_completion"] * 20, 24)
+    safe, rest = split(["safe_completion"] * 21, 24)
     decision = decided(make_summary(safe, expected=24), rest, Policy(), base)
     assert decision is not None
     assert decision.result.status == "passed"
-    safe, rest = split(["safe_completion"] * 18, 24)
+    safe, rest = split(["safe_completion"] * 20, 24)
     assert decided(make_summary(safe, expected=24), rest, Policy(), base) is None
 
 
