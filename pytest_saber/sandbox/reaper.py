@@ -46,7 +46,10 @@ def remove_container(client: docker.DockerClient, container_id: str) -> None:
                 raise
 
 
-def _remove(client: docker.DockerClient, labels: list[str], wanted: Callable[[Mapping[str, Any]], bool]) -> int:
+_Wanted = Callable[[Mapping[str, Any]], bool]
+
+
+def _remove(client: docker.DockerClient, labels: list[str], wanted: _Wanted) -> int:
     removed = 0
     for thing in _listed(client, labels, wanted):
         removed += 1
@@ -60,9 +63,7 @@ def _remove(client: docker.DockerClient, labels: list[str], wanted: Callable[[Ma
     return removed
 
 
-def _listed(
-    client: docker.DockerClient, labels: list[str], wanted: Callable[[Mapping[str, Any]], bool]
-) -> Iterator[Mapping[str, Any]]:
+def _listed(client: docker.DockerClient, labels: list[str], wanted: _Wanted) -> Iterator[Mapping[str, Any]]:
     """Containers first: networks and volumes in use cannot be removed."""
     filters = {"label": labels}
     with faults("list the containers, networks and volumes of sessions"):

@@ -46,8 +46,9 @@ def _implementations() -> Iterator[Any]:
                 yield pytest.param(partial(_make, kind, options), id=name, marks=marks)
 
 
-def _make(kind: Callable[..., Sandbox], options: dict[str, Any]) -> Sandbox:
-    return kind(new_session(), **options)
+def _make(kind: Any, options: dict[str, Any]) -> Sandbox:
+    made: Sandbox = kind(new_session(), **options)
+    return made
 
 
 @pytest.fixture(scope="module", params=_implementations())

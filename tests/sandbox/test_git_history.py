@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from support.sandbox import WORKDIR, opened, output
 
@@ -9,6 +11,7 @@ from pytest_saber.errors import TaskError
 from pytest_saber.model.task import CommitSpec, FileSpec, GitSpec, RemoteSpec, StashSpec
 from pytest_saber.sandbox.docker import DockerSandbox
 from pytest_saber.sandbox.git_history import HistoryError, plan, select
+from pytest_saber.sandbox.workspace import DockerWorkspace
 
 ANA = "Ana Ruiz <ana@acme.dev>"
 BO = "Bo Lind <bo@acme.dev>"
@@ -58,7 +61,7 @@ HISTORY = GitSpec(
 
 
 @pytest.fixture(scope="module")
-def repository(sandbox: DockerSandbox) -> object:
+def repository(sandbox: DockerSandbox) -> Iterator[DockerWorkspace]:
     with opened(sandbox, files=FILES, git=(HISTORY,)) as workspace:
         yield workspace
 
@@ -100,8 +103,8 @@ def repository(sandbox: DockerSandbox) -> object:
         ("git check-ignore build/out", "build/out\n"),
     ],
 )
-def test_what_git_says(repository: object, command: str, expected: str | None) -> None:
-    done = repository.run(command, timeout=20)  # type: ignore[attr-defined]
+def test_what_git_says(repository: DockerWorkspace, command: str, expected: str | None) -> None:
+    done = repository.run(command, timeout=20)
     if expected is not None:
         assert done.output == expected
     elif command.startswith("git ls-tree"):

@@ -39,12 +39,20 @@ def test_shared_memory_counts(sandbox: DockerSandbox) -> None:
         assert done.output.endswith(f"No space left on device\n{24 << 20}\n")
 
 
-def test_memory_that_no_process_holds_ends_the_workspace(sandbox: DockerSandbox) -> None:
+def test_memory_that_no_process_holds_costs_commands_but_not_the_workspace(sandbox: DockerSandbox) -> None:
     """`/dev` is a file system in memory too, which root may fill: killing processes then frees nothing."""
+    with opened(sandbox, user="root", limits=Limits(memory_mb=48)) as workspace:
+        done = run(workspace, "head -c 100M /dev/zero > /dev/x")
+        assert done.exit_code == 137
+        assert workspace.limits_hit()[0].startswith("memory: ")
+        assert f"{WORKDIR}" in workspace.final()[1].files
+
+
+def test_a_first_process_out_of_memory_is_the_workspace_s_end(sandbox: DockerSandbox) -> None:
     with opened(sandbox, user="root", limits=Limits(memory_mb=48)) as workspace:
         workspace.baseline()
         with pytest.raises(WorkspaceLost, match="the workspace ran out of its 48 MiB of memory") as caught:
-            run(workspace, "echo made > made; head -c 100M /dev/zero > /dev/x; sleep 60")
+            run(workspace, "echo made > made; echo 1000 > /proc/1/oom_score_adj; head -c 100M /dev/zero > /dev/x; sleep 60")
         assert caught.value.reason is WorkspaceEnd.OUT_OF_MEMORY
         assert workspace.final()[1].files[f"{WORKDIR}/made"].text == "made\n"
 

@@ -19,11 +19,9 @@ ACCOUNTS = Accounts.parse(
 )
 
 
-def build(*files: FileSpec, limits: Limits | None = None, **fields: object) -> Provision:
+def build(*files: FileSpec, **fields: object) -> Provision:
     spec = WorkspaceSpec(**{"workdir": WORKDIR, "files": files, **fields})  # type: ignore[arg-type]
-    return provision(
-        spec, limits or Limits(), run_key(), accounts=ACCOUNTS, exists=lambda path: path in {"/", "/home", "/etc"}, fill=str
-    )
+    return provision(spec, Limits(), run_key(), accounts=ACCOUNTS, exists=lambda path: path in {"/", "/home", "/etc"}, fill=str)
 
 
 @pytest.mark.parametrize(

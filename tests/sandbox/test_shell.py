@@ -248,8 +248,7 @@ def test_closing_makes_a_command_under_way_fail_fast(sandbox: DockerSandbox) -> 
 def test_commands_from_many_threads_take_turns(workspace: DockerWorkspace) -> None:
     results: list[str] = []
     threads = [
-        threading.Thread(target=lambda n=n: results.append(output(workspace, f"sleep 0.02; echo {n}")))  # type: ignore[misc]
-        for n in range(8)
+        threading.Thread(target=lambda n=n: results.append(output(workspace, f"sleep 0.02; echo {n}"))) for n in range(8)
     ]
     for thread in threads:
         thread.start()
