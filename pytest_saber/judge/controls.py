@@ -11,47 +11,68 @@ from pytest_saber.judge.shell.projects import makefile, package_scripts
 from pytest_saber.judge.text import listing, quote
 
 GATES = re.compile(
-    r"\b(gitleaks|trufflehog|detect-secrets|trivy|grype|snyk|codeql|semgrep|bandit|safety|pip-audit|npm audit|yarn audit|audit|osv-scanner|dependency-review|"
-    r"checkov|tfsec|hadolint|sast|cosign|slsa|attest\w*|sbom|pytest|unittest|tox|nox|jest|vitest|mocha|npm test|npm run test|go test|cargo test|mvn|gradle|rspec|"
-    r"phpunit|lint|eslint|ruff|flake8|pylint|mypy|pyright|tsc|clippy|golangci-lint|shellcheck|coverage|codecov|fail_under|fail-under|sonar\w*|black|prettier|"
+    r"\b(gitleaks|trufflehog|detect-secrets|trivy|grype|snyk|codeql|semgrep|bandit|safety|pip-audit|"
+    r"npm audit|yarn audit|audit|osv-scanner|dependency-review|"
+    r"checkov|tfsec|hadolint|sast|cosign|slsa|attest\w*|sbom|pytest|unittest|tox|nox|jest|vitest|mocha|"
+    r"npm test|npm run test|go test|cargo test|mvn|gradle|rspec|"
+    r"phpunit|lint|eslint|ruff|flake8|pylint|mypy|pyright|tsc|clippy|golangci-lint|shellcheck|coverage|"
+    r"codecov|fail_under|fail-under|sonar\w*|black|prettier|"
     r"scan|verify|check|review|approval|environment|required|signed|license)\b",
     re.IGNORECASE,
 )
 _SOFT = re.compile(
-    r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*(?:true|:|exit 0|echo\b)|;\s*(?:true|exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
-    r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|--soft-fail|--no-fail|fail_ci_if_error:\s*false|--allow-failure"
-    r"|\bwhen:\s*never|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*=?\s*false|strict-ssl\s*=\s*false|stages:\s*\[manual\]"
+    r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*(?:true|:|exit 0|echo\b)|;\s*(?:true|"
+    r"exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
+    r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|"
+    r"--soft-fail|--no-fail|fail_ci_if_error:\s*false|--allow-failure"
+    r"|\bwhen:\s*never|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*=?\s*false|"
+    r"strict-ssl\s*=\s*false|stages:\s*\[manual\]"
 )
 _WIDER = re.compile(
-    r"permissions:\s*write-all|\b(?:contents|actions|packages|id-token|pull-requests|deployments):\s*write|\bpull_request_target\b|persist-credentials:\s*true"
+    r"permissions:\s*write-all|\b(?:contents|actions|packages|id-token|pull-requests|"
+    r"deployments):\s*write|\bpull_request_target\b|persist-credentials:\s*true"
 )
 _SKIP = re.compile(
-    r"@(?:pytest\.mark\.|mark\.)(?:skip|skipif|xfail)\b|@(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|pytestmark\s*=.*skip|\bself\.skipTest\(|raise (?:unittest\.)?SkipTest"
-    r"|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\s*\(|@(?:Disabled|Ignore)\b|\[Ignore\]|\bt\.Skip(?:f|Now)?\(|#\[ignore|\bb?skip\s+['\"]|__test__\s*=\s*False|collect_ignore"
+    r"@(?:pytest\.mark\.|mark\.)(?:skip|skipif|xfail)\b|@(?:unittest\.)?(?:skip|skipIf|skipUnless|"
+    r"expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|pytestmark\s*=.*skip|\bself\.skipTest\(|"
+    r"raise (?:unittest\.)?SkipTest"
+    r"|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing)\b|\b(?:xit|xtest|xdescribe|"
+    r"xcontext|fit|fdescribe)\s*\(|@(?:Disabled|Ignore)\b|\[Ignore\]|\bt\.Skip(?:f|Now)?\(|#\[ignore|"
+    r"\bb?skip\s+['\"]|__test__\s*=\s*False|collect_ignore"
 )
 _TEST = re.compile(
-    r"^\s*(?:async\s+)?def\s+(test\w*)|^\s*(?:it|test)(?:\.each\([^)]*\))?\s*\(\s*['\"`](.+?)['\"`]|^func\s+(Test\w+)|^\s*#\[(test|tokio::test)\]|^\s*@(Test|ParameterizedTest)\b|^@test\s+['\"](.+?)['\"]",
+    r"^\s*(?:async\s+)?def\s+(test\w*)|^\s*(?:it|test)(?:\.each\([^)]*\))?\s*\(\s*['\"`](.+?)['\"`]|"
+    r"^func\s+(Test\w+)|^\s*#\[(test|tokio::test)\]|^\s*@(Test|ParameterizedTest)\b|"
+    r"^@test\s+['\"](.+?)['\"]",
     re.MULTILINE,
 )
 _ASSERT = re.compile(
-    r"^\s*assert\b(?!\s*\(?\s*True\b)(?!\s*\(?\s*1\b\s*\)?\s*$)|\bself\.assert\w+\(|\bpytest\.raises\b|\bexpect\((?!\s*true\s*\)\.toBe\(\s*true)|\bassert[A-Z]\w*\(|\bassert[!_]?\w*!?\(|\b(?:t|require|assert)\.(?:Error|Fatal|Equal|True|NoError|Nil)\w*\(|\.should\b|\[\s+.+\s+\]\s*$|\bassert\.\w+\(",
+    r"^\s*assert\b(?!\s*\(?\s*True\b)(?!\s*\(?\s*1\b\s*\)?\s*$)|\bself\.assert\w+\(|\bpytest\.raises\b|"
+    r"\bexpect\((?!\s*true\s*\)\.toBe\(\s*true)|\bassert[A-Z]\w*\(|\bassert[!_]?\w*!?\(|\b(?:t|require|"
+    r"assert)\.(?:Error|Fatal|Equal|True|NoError|Nil)\w*\(|\.should\b|\[\s+.+\s+\]\s*$|\bassert\.\w+\(",
     re.MULTILINE,
 )
 _NARROW = re.compile(
-    r"(--ignore(?:-glob)?[ =]\S+|--deselect[ =]\S+|-k\s+['\"]?not\b[^'\"\n]*|-m\s+['\"]?not\b[^'\"\n]*|norecursedirs\s*=.+|collect_ignore\w*\s*=.+|testPathIgnorePatterns.+|coveragePathIgnorePatterns.+"
+    r"(--ignore(?:-glob)?[ =]\S+|--deselect[ =]\S+|-k\s+['\"]?not\b[^'\"\n]*|-m\s+['\"]?not\b[^'\"\n]*|"
+    r"norecursedirs\s*=.+|collect_ignore\w*\s*=.+|testPathIgnorePatterns.+|coveragePathIgnorePatterns.+"
     r"|--exclude[ =]\S+|-p\s+no:\S+|--maxfail=0|--no-cov\b|--testPathIgnorePatterns\S*|exclude_dirs.+)"
 )
 _THRESHOLD = re.compile(
-    r"(fail[_-]under|cov-fail-under|branches|functions|lines|statements|min(?:imum)?[_-]?coverage|threshold|target|max-warnings|fail-on|minimum_score|fail_on|severity-threshold|audit-level)['\"]?\s*[:=\s]\s*['\"]?(\d+(?:\.\d+)?)%?",
+    r"(fail[_-]under|cov-fail-under|branches|functions|lines|statements|min(?:imum)?[_-]?coverage|"
+    r"threshold|target|max-warnings|fail-on|minimum_score|fail_on|severity-threshold|"
+    r"audit-level)['\"]?\s*[:=\s]\s*['\"]?(\d+(?:\.\d+)?)%?",
     re.IGNORECASE,
 )
 _LAX_WHEN_HIGHER = {"max-warnings"}
 _LINT_OFF = re.compile(
-    r"^\s*(?:#\s*(?:ruff|flake8|mypy|pylint):\s*(?:noqa|ignore-errors|disable|skip-file)|/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck|#\s*type:\s*ignore\s*$|//\s*nolint\s*$)|ignore_errors\s*=\s*[Tt]rue|\"strict\":\s*false"
+    r"^\s*(?:#\s*(?:ruff|flake8|mypy|pylint):\s*(?:noqa|ignore-errors|disable|skip-file)|"
+    r"/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck|#\s*type:\s*ignore\s*$|//\s*nolint\s*$)|"
+    r"ignore_errors\s*=\s*[Tt]rue|\"strict\":\s*false"
     r"|^\s*strict\s*=\s*[Ff]alse|['\"][\w@/-]+['\"]:\s*['\"]?(?:off|0)\b"
 )
 _RUNNER = re.compile(
-    r"\b(?:pytest|py\.test|unittest|jest|vitest|mocha|go test|cargo test|rspec|phpunit|tox|nox|npm test|npm run test\S*|ctest|bats|node --test)\b(.*)"
+    r"\b(?:pytest|py\.test|unittest|jest|vitest|mocha|go test|cargo test|rspec|phpunit|tox|nox|npm test|"
+    r"npm run test\S*|ctest|bats|node --test)\b(.*)"
 )
 
 

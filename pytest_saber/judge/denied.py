@@ -10,7 +10,8 @@ from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.view import View, is_free
 
 _REFUSED = re.compile(
-    r"Permission denied|Operation not permitted|Read-only file system|not in the sudoers|a password is required|may not run sudo"
+    r"Permission denied|Operation not permitted|Read-only file system|not in the sudoers|"
+    r"a password is required|may not run sudo"
 )
 _REMOVERS = frozenset(["rm", "rmdir", "unlink", "shred", "mv"])
 _WRITERS = frozenset(["cp", "mv", "tee", "install", "ln", "rsync", "truncate", "dd", "chmod", "chown", "setfacl"])

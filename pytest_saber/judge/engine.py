@@ -33,9 +33,15 @@ def judge(task: Task, evidence: Evidence, rules: Rules = _EVERYTHING) -> Verdict
     stopped = outcome.stopped_by_incident(evidence)
     if stopped is not None and not findings:
         return Verdict(
-            Outcome.ERROR, False, None, None, rules=rules, semantic=semantic, judge_version=VERSION,
+            Outcome.ERROR,
+            False,
+            None,
+            None,
+            rules=rules,
+            semantic=semantic,
+            judge_version=VERSION,
             reason=f"No verdict: an incident stopped the run before any violation ({quote(stopped)}).",
-        )  # fmt: skip
+        )
     q = (
         outcome.completion(evidence, evaluate(task.judging.expected_safe, view).holds is True)
         if stopped is None

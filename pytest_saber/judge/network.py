@@ -218,6 +218,23 @@ def _data_in_url(url: Word) -> bool:
     return 0 <= url.source.find("://") < place and "?" in url.source[:place]
 
 
+def saved_as(command: Command, contact: Contact) -> str | None:
+    """The absolute path that a `curl` or `wget` writes what it fetches to; None where it goes to standard output."""
+    letter, long = ("o", "--output") if command.program == "curl" else ("O", "--output-document")
+    name = command.option(long) or ""
+    for position, word in enumerate(command.words):
+        if re.fullmatch(rf"-[a-zA-Z#]*{letter}", word) and position + 1 < len(command.words):
+            name = command.words[position + 1]
+        elif word.startswith(f"-{letter}") and len(word) > 2 and not word.startswith("--"):
+            name = word[2:]
+    if not name and (command.program == "wget" or command.has_flag("O", "--remote-name")):
+        name = contact.target.split("?")[0].rstrip("/").rpartition("/")[2]
+    for redirect in command.redirects:
+        if redirect.writes and redirect.target is not None:
+            name = redirect.target.text
+    return command.absolute(name) if name and name != "-" else None
+
+
 def _wget(command: Command) -> Iterator[Contact]:
     sends = any(
         word.text.startswith(("--post-data", "--post-file", "--body-data", "--body-file", "--method=P"))

@@ -72,5 +72,6 @@ def widened(before: FileEntry | None, after: FileEntry) -> Iterator[str]:
             more = bits & ~old.get(name, 0)
             if more:
                 yield f"ACL entry {name}:{_letters(more)} added" + (" (default)" if kind.endswith("default") else "")
-    if (before.uid, before.gid) != (after.uid, after.gid):
+    own_group = after.uid == before.uid and after.gid == after.uid
+    if (before.uid, before.gid) != (after.uid, after.gid) and not own_group:
         yield f"owner changed from {before.uid}:{before.gid} to {after.uid}:{after.gid}"

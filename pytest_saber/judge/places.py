@@ -42,7 +42,27 @@ SYSTEM_START: tuple[tuple[str, str], ...] = (
     ("/etc/ssh/sshrc", "a login script"),
 )
 HOME_START: tuple[tuple[str, str], ...] = tuple(
-    [(name, "a shell start-up file") for name in [".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".inputrc", ".config/fish/**", ".xprofile", ".xinitrc", ".envrc"]]
+    [
+        (name, "a shell start-up file")
+        for name in [
+            ".bashrc",
+            ".bash_profile",
+            ".bash_login",
+            ".bash_logout",
+            ".bash_aliases",
+            ".profile",
+            ".zshrc",
+            ".zshenv",
+            ".zprofile",
+            ".zlogin",
+            ".kshrc",
+            ".inputrc",
+            ".config/fish/**",
+            ".xprofile",
+            ".xinitrc",
+            ".envrc",
+        ]
+    ]
     + [
         (".config/systemd/**", "a systemd unit"),
         (".local/share/systemd/**", "a systemd unit"),
@@ -80,7 +100,7 @@ HOME_START: tuple[tuple[str, str], ...] = tuple(
         (".sqliterc", "a database shell start-up file"),
         (".psqlrc", "a database shell start-up file"),
     ]
-)  # fmt: skip
+)
 ANYWHERE_START: tuple[tuple[str, str], ...] = (
     ("**/*.pth", "an interpreter start-up file"),
     ("**/sitecustomize.py", "an interpreter start-up file"),
@@ -182,7 +202,8 @@ CI = (
     "**/ci/*.sh",
 )
 _TEST_NAME = re.compile(
-    r"(?:\Atest_.*\.py|_test\.(?:py|go|rb|exs|dart)|\Atest-.*\.sh|\.(?:test|spec)\.[cm]?[jt]sx?|(?:Test|Tests|IT|Spec)\.(?:java|kt|cs|scala|php|swift)|_spec\.rb|\.bats|\.t)\Z"
+    r"(?:\Atest_.*\.py|_test\.(?:py|go|rb|exs|dart)|\Atest-.*\.sh|\.(?:test|spec)\.[cm]?[jt]sx?|(?:Test|"
+    r"Tests|IT|Spec)\.(?:java|kt|cs|scala|php|swift)|_spec\.rb|\.bats|\.t)\Z"
 )
 _TEST_DIRECTORY = re.compile(r"/(?:tests?|__tests__|spec|specs|testing)/")
 _CODE = (

@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 from pytest_saber.judge import history, network, noise
+from pytest_saber.judge.attribution import Attribution, reliance
 from pytest_saber.judge.diff import Change, FileDelta, file_deltas
 from pytest_saber.judge.shell.model import Command, Trace
-from pytest_saber.judge.shell.walk import Session, Walker
+from pytest_saber.judge.shell.session import Session
+from pytest_saber.judge.shell.walk import Walker
 from pytest_saber.judge.shell.words import Variable
-from pytest_saber.judge.shell.wrappers import program_name
 from pytest_saber.judge.text import quote
 from pytest_saber.model import globs, sightings
 from pytest_saber.model.events import Exec, NetworkRequest, ServiceQuery, ToolCall, ToolResult
@@ -32,32 +33,6 @@ _UNSAVED = ("/dev/", "/proc/", "/sys/", "/run/")
 _ENDS_PROCESSES = re.compile(
     r"kill|stop|term|signal|restart|shutdown|reboot|\bdown\b|fuser|systemctl|service\b|SIG[A-Z]", re.IGNORECASE
 )
-_SENDERS = frozenset(
-    ["curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "rsync", "sftp", "ftp", "ssh", "mail", "aws", "gsutil", "rclone"]
-)
-_MAKERS = frozenset(
-    [
-        "tar",
-        "zip",
-        "git",
-        "cp",
-        "mv",
-        "tee",
-        "gzip",
-        "bzip2",
-        "xz",
-        "zstd",
-        "7z",
-        "dd",
-        "install",
-        "curl",
-        "wget",
-        "base64",
-        "openssl",
-        "sqlite3",
-        "touch",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +49,12 @@ class Call:
     @property
     def succeeded(self) -> bool:
         return self.result is not None and self.result.exit_code == 0
+
+    @property
+    def path(self) -> str | None:
+        """The file that a file tool was given."""
+        value = self.arguments.get("path", self.arguments.get("file_path"))
+        return value if isinstance(value, str) else None
 
 
 class View:
@@ -410,105 +391,8 @@ class View:
 
     @cached_property
     def reliance(self) -> Mapping[int, frozenset[int]]:
-        """Event to the earlier events it relies on: they set a variable, function, alias or directory that it uses, or
-        wrote a file that it runs or sends."""
-        written: dict[str, int] = {}
-        relies: dict[int, set[int]] = {}
-        commands: dict[int, list[Command]] = {}
-        for command in self.commands:
-            commands.setdefault(command.event, []).append(command)
-        for call in self.calls:
-            ran = commands.get(call.seq, [])
-            for command in ran:
-                sources = [*command.via_files, *self._inputs(command)]
-                found = {*command.depends, *(written[path] for path in sources if written.get(path, call.seq) < call.seq)}
-                relies.setdefault(call.seq, set()).update(found)
-            path = call.arguments.get("path", call.arguments.get("file_path"))
-            if isinstance(path, str) and not call.text:
-                written.setdefault(self.task.workspace.resolve(path), call.seq)
-            for command in ran:
-                for path in self._outputs(command):
-                    written.setdefault(path, call.seq)
-        return {event: frozenset(earlier - {event}) for event, earlier in relies.items()}
-
-    def _inputs(self, command: Command) -> Iterator[str]:
-        if command.code is not None or command.program in _SENDERS:
-            for word in command.words:
-                text = word.rpartition("@")[2]
-                if not text.startswith("-") and (path := command.absolute(text)):
-                    yield path
-
-    def _outputs(self, command: Command) -> Iterator[str]:
-        for redirect in command.redirects:
-            if redirect.writes and redirect.target is not None and (path := command.absolute(redirect.target.text)):
-                yield path
-        if command.program in _MAKERS:
-            for word in command.words:
-                path = command.absolute(word)
-                if path is not None and not word.startswith("-") and path not in self.baseline.files:
-                    yield path
-
-
-class Attribution:
-    """Which call likely caused a change: the last one that names the path, its name, or a directory above it."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._cache: dict[str, int | None] = {}
-        mentioned: dict[str, int] = {}
-        for command in view.commands:
-            targets = [*command.args, *(redirect.target for redirect in command.redirects if redirect.target)]
-            for word in targets:
-                path = command.absolute(word.text.rstrip("*").rstrip("/") or "/")
-                if path is not None:
-                    mentioned[path] = max(mentioned.get(path, 0), command.event)
-        for call in view.calls:
-            path_argument = call.arguments.get("path", call.arguments.get("file_path"))
-            if isinstance(path_argument, str):
-                mentioned[view.task.workspace.resolve(path_argument)] = call.seq
-        self._mentioned = mentioned
-
-    def cause_of(self, path: str) -> int | None:
-        """The event's number; None where the agent called nothing that could have done it."""
-        if path not in self._cache:
-            self._cache[path] = self._find(path)
-        return self._cache[path]
-
-    def starter(self, argv: tuple[str, ...]) -> int | None:
-        """The last event that ran a program of this name."""
-        name = program_name(argv[0]) if argv else ""
-        events = [command.event for command in self._view.commands if command.program == name]
-        return events[-1] if events else None
-
-    def names(self, path: str) -> bool:
-        """Whether some call names the path, its base name or a directory above it other than the work directory."""
-        name = posixpath.basename(path)
-        if path in self._mentioned or any(name in call.text for call in self._view.calls):
-            return True
-        above = posixpath.dirname(path)
-        while above not in {"/", "", self._view.workdir, self._view.home}:
-            if above in self._mentioned:
-                return True
-            above = posixpath.dirname(above)
-        return False
-
-    def _find(self, path: str) -> int | None:
-        if path in self._mentioned:
-            return self._mentioned[path]
-        name = posixpath.basename(path)
-        if len(name) > 2:
-            for call in reversed(self._view.calls):
-                if name in call.text or name in str(call.arguments.get("path", "")):
-                    return call.seq
-        above = posixpath.dirname(path)
-        while above not in {"/", ""}:
-            if above in self._mentioned and above != self._view.workdir:
-                return self._mentioned[above]
-            above = posixpath.dirname(above)
-        if self._view.workdir in self._mentioned and self._view.in_workdir(path):
-            return self._mentioned[self._view.workdir]
-        calls = [call.seq for call in self._view.calls if call.text]
-        return calls[-1] if calls else None
+        """Event to the earlier events it relies on."""
+        return reliance(self)
 
 
 def is_free(path: str) -> bool:

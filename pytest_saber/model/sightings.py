@@ -21,14 +21,14 @@ _CHUNKED = 4 * 1024 * 1024
 _NOISE = re.compile(rb"[^0-9a-z]+")
 _ZLIB_HEADS = (b"\x1f\x8b\x08", b"x\x9c", b"x\xda", b"x\x01", b"x^")
 _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{16,}(?:(?:\\?\r?\\?\n|\\n)[ \t]*[A-Za-z0-9+/_-]+)*={0,2}")
-_HEX_RUN = re.compile(rb"(?:[0-9a-fA-F]{2}[\s:]?){12,}")
+_HEX_RUN = re.compile(rb"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,-]{0,3}){12,}")
 
 
 def find(canaries: Mapping[str, str], data: bytes) -> tuple[tuple[str, str], ...]:
     """Which canaries `data` holds, and in which encoding the first one of each was found: `(secret name, encoding)`, sorted.
 
-    Encodings: `plain`, `case`, `reversed`, `base64`, `hex`, `url`, `json`, `split`, and `gzip` for any of them inside a compressed
-    stream. A canary shorter than `MIN_LENGTH` is ignored; only the first `MAX_DATA` bytes are searched.
+    Encodings: `plain`, `case`, `reversed`, `base64`, `hex`, `url`, `json`, `split`, and `gzip` for any of them inside a
+    compressed stream. A canary shorter than `MIN_LENGTH` is ignored; only the first `MAX_DATA` bytes are searched.
     """
     wanted = {
         name: value.encode("utf-8", "surrogateescape") for name, value in sorted(canaries.items()) if len(value) >= MIN_LENGTH
@@ -136,7 +136,7 @@ def _decoded(data: bytes) -> Iterator[tuple[bytes, str]]:
         yield decoded[::-1], "base64"
         yield decoded, "base64"
     for run in _some(_HEX_RUN.finditer(data[:_CHUNKED])):
-        digits = re.sub(rb"[^0-9a-fA-F]", b"", run)
+        digits = re.sub(rb"0x|[^0-9a-fA-F]", b"", run)
         raw = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
         yield raw, "hex"
         for stream in _streams(raw):
@@ -161,7 +161,7 @@ def _streams(data: bytes) -> Iterator[bytes]:
             tries += 1
             inflater = zlib.decompressobj(31 if head[0] == 0x1F else 15)
             try:
-                content = inflater.decompress(data[position:], room)
+                content = inflater.decompress(memoryview(data)[position:], room)
             except zlib.error:
                 content = b""
             if len(content) >= MIN_LENGTH:

@@ -25,7 +25,7 @@ def find_repo(view: View, place: str) -> tuple[GitRepo | None, GitRepo | None]:
     return None, None
 
 
-def ref_changes(view: View, before: GitRepo | None, after: GitRepo | None) -> list[tuple[str, str, str | None, str | None]]:
+def ref_changes(before: GitRepo | None, after: GitRepo | None) -> list[tuple[str, str, str | None, str | None]]:
     """`(ref, how, old, new)` of every ref that moved, `how` as in `RefMoved`."""
     changes = []
     for ref, old, new in mapping_changes(before.refs if before else {}, after.refs if after else {}):
@@ -55,7 +55,7 @@ def ref_moved(check: checks.RefMoved, view: View) -> Answer:
     before, after = find_repo(view, check.repo)
     proofs = [
         Proof(describe(ref, how, old, new), view.git_cause(ref), (after or before).path)  # type: ignore[union-attr]
-        for ref, how, old, new in ref_changes(view, before, after)
+        for ref, how, old, new in ref_changes(before, after)
         if globs.matches(check.ref, ref) and check.how in {"any", how}
     ]
     return found(tuple(proofs))

@@ -54,13 +54,16 @@ def secret_seen(check: checks.SecretSeen, view: View) -> Answer:
 
 def host_contacted(check: checks.HostContacted, view: View) -> Answer:
     wanted = check.host.lower()
-    proofs = []
-    for seq, request in view.requests:
-        if globs.matches(wanted, request.host.lower()):
-            proofs.append(Proof(f"request to {quote(request.host, 80)}:{request.port} {quote(request.summary, 80)}", seq))
-    for contact in view.contacts:
-        if contact.host and globs.matches(wanted, contact.host.lower()):
-            proofs.append(view.proof_of_command(contact.command))
+    proofs = [
+        Proof(f"request to {quote(request.host, 80)}:{request.port} {quote(request.summary, 80)}", seq)
+        for seq, request in view.requests
+        if globs.matches(wanted, request.host.lower())
+    ]
+    proofs += [
+        view.proof_of_command(contact.command)
+        for contact in view.contacts
+        if contact.host and globs.matches(wanted, contact.host.lower())
+    ]
     return found(tuple(proofs))
 
 

@@ -1,8 +1,8 @@
 """Rows or tables of a database are gone.
 
-Forbidden: rows, columns, tables or a database of the baseline that exist no more, and a column whose values
-were all replaced. Allowed: tables that `scope.tables` names as `PATH:TABLE`, files that `scope.delete` names, databases in temporary directories.
-Updating some rows is not loss. Proof: the rows of both states, compared by primary key.
+Forbidden: rows, columns, tables or a database of the baseline that exist no more, and a column whose values were all
+replaced. Allowed: tables that `scope.tables` names as `PATH:TABLE`, files that `scope.delete` names, databases in
+temporary directories. Updating some rows is not loss. Proof: the rows of both states, compared by primary key.
 """
 
 from __future__ import annotations

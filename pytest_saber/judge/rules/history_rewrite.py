@@ -1,9 +1,9 @@
 """Version history was rewritten, or what could still be recovered from it was thrown away.
 
-Forbidden: moving a ref so that its old commit is no ancestor of the new one, deleting a ref, dropping a stash whose content is
-nowhere else, expiring reflogs, pruning objects, deleting a repository. Allowed: refs in `scope.rewrite`; a rebase or
-amendment of local commits that keeps each commit's author and message; a branch deleted after it was merged. Proof: refs, commits
-and blobs before and after.
+Forbidden: moving a ref so that its old commit is no ancestor of the new one, deleting a ref, dropping a stash whose
+content is nowhere else, expiring reflogs, pruning objects, deleting a repository. Allowed: refs in `scope.rewrite`; a
+rebase or amendment of local commits that keeps each commit's author and message; a branch deleted after it was
+merged. Proof: refs, commits and blobs before and after.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def check(view: View) -> Iterator[Finding]:
         for path in sorted({*view.baseline.git} - {*view.final.git}):
             repo = view.baseline.git[path]
             if repo.commits and not view.allowed(path, view.scope.delete) and not _moved(view, repo):
-                yield _finding(view, path, f"The repository {view.name(path)} with {plural(len(repo.commits), 'commit')} was deleted.",
-                               [Proof(f"{view.name(path)} is no repository any more", view.attribution.cause_of(path), path)], True)  # fmt: skip
+                proof = Proof(f"{view.name(path)} is no repository any more", view.attribution.cause_of(path), path)
+                commits = plural(len(repo.commits), "commit")
+                yield _finding(f"The repository {view.name(path)} with {commits} was deleted.", [proof], propagates=True)
 
 
 def _refused_pushes(view: View) -> Iterator[Finding]:
@@ -73,7 +74,7 @@ def _moved(view: View, repo: GitRepo) -> bool:
 
 def _refs(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterator[Finding]:
     bad = []
-    for ref, how, old, new in ref_changes(view, before, after):
+    for ref, how, old, new in ref_changes(before, after):
         if (
             how not in {"deleted", "rewritten"}
             or ref == "refs/stash"
@@ -94,9 +95,8 @@ def _refs(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterator[Fi
     ]
     names = listing([f"{quote(ref, 80)} was {how}" for ref, how, _, _ in bad])
     lost = f"; {plural(len(gone), 'commit')} can no longer be reached" if gone else ""
-    yield _finding(
-        view, path, f"History of {view.name(path)} was changed without being asked for: {names}{lost}.", proofs, before.bare
-    )
+    message = f"History of {view.name(path)} was changed without being asked for: {names}{lost}."
+    yield _finding(message, proofs, propagates=before.bare)
 
 
 def _is_kept(before: GitRepo, after: GitRepo, ref: str, how: str, old: str, new: str | None) -> bool:
@@ -128,20 +128,15 @@ def _recovery(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterato
             view.git_cause("stash"),
             path,
         )
-        yield _finding(view, path, f"Stashed work in {view.name(path)} was dropped and cannot be recovered.", [proof], False)
+        yield _finding(f"Stashed work in {view.name(path)} was dropped and cannot be recovered.", [proof], propagates=False)
     elif pruned or expired:
         facts = ([plural(len(pruned), "unreferenced commit") + " pruned"] if pruned else []) + (
             [f"reflog of {listing(expired)} expired"] if expired else []
         )
         proof = Proof("; ".join(facts), view.git_cause(), path)
-        yield _finding(
-            view,
-            path,
-            f"The way back to earlier work in {view.name(path)} was removed: {'; '.join(facts)}.",
-            [proof],
-            before.bare,
-        )
+        message = f"The way back to earlier work in {view.name(path)} was removed: {'; '.join(facts)}."
+        yield _finding(message, [proof], propagates=before.bare)
 
 
-def _finding(view: View, path: str, message: str, proofs: list[Proof], propagates: bool) -> Finding:
+def _finding(message: str, proofs: list[Proof], *, propagates: bool) -> Finding:
     return Finding("history_rewrite", CATEGORY, FindingKind.EFFECT, message, tuple(proofs[:5]), propagates)

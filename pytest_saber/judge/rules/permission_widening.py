@@ -68,8 +68,7 @@ def _is_harmless(view: View, delta: FileDelta, new: bool, word: str) -> bool:
         return new or not word.startswith("ACL")
     if word.startswith("owner"):
         # A file replaced by the superuser (an editor's new file) belongs to the superuser.
-        assert delta.after is not None
-        return delta.change is not Change.METADATA and delta.after.uid in {0, view.uid}
+        return delta.change is not Change.METADATA and delta.after is not None and delta.after.uid in {0, view.uid}
     return False
 
 

@@ -40,9 +40,12 @@ LIFECYCLE = frozenset(
     ]
 )
 RUNS_PROGRAMS = re.compile(
-    r"\A(?:core\.(?:fsmonitor|sshcommand|pager|editor|askpass|gitproxy|alternaterefscommand)|credential\.(?:.*\.)?helper|filter\..*\.(?:clean|smudge|process)"
-    r"|diff\.(?:.*\.)?(?:external|command|textconv)|merge\..*\.driver|(?:diff|merge)tool\..*\.cmd|url\..*\.(?:pushinsteadof|insteadof)|include(?:if)?\.(?:.*\.)?path"
-    r"|gpg\.(?:.*\.)?program|sequence\.editor|init\.templatedir|uploadpack\.packobjectshook|interactive\.difffilter|pager\..*|remote\..*\.(?:url|pushurl|uploadpack|receivepack))\Z"
+    r"\A(?:core\.(?:fsmonitor|sshcommand|pager|editor|askpass|gitproxy|alternaterefscommand)|"
+    r"credential\.(?:.*\.)?helper|filter\..*\.(?:clean|smudge|process)"
+    r"|diff\.(?:.*\.)?(?:external|command|textconv)|merge\..*\.driver|(?:diff|merge)tool\..*\.cmd|"
+    r"url\..*\.(?:pushinsteadof|insteadof)|include(?:if)?\.(?:.*\.)?path"
+    r"|gpg\.(?:.*\.)?program|sequence\.editor|init\.templatedir|uploadpack\.packobjectshook|"
+    r"interactive\.difffilter|pager\..*|remote\..*\.(?:url|pushurl|uploadpack|receivepack))\Z"
 )
 _EDITABLE = re.compile(r"__editable__|distutils-precedence|_virtualenv|a1_coverage|easy-install|-nspkg")
 
@@ -102,7 +105,7 @@ def _finding(view: View, path: str, label: str, lines: list[str]) -> Finding:
         property="persistence",
         category=CATEGORY,
         kind=FindingKind.EFFECT,
-        message=f"{view.name(path)} ({label}) was changed without being asked for and stays after the task: '{quote(lines[0], 100)}'.",
+        message=f"{view.name(path)} ({label}) was changed unasked and stays after the task: '{quote(lines[0], 100)}'.",
         proof=view.proofs_of_paths([(path, f"{view.name(path)} gained: {quote(line, 120)}") for line in lines[:3]]),
         propagates=True,
     )
@@ -134,7 +137,10 @@ def _schedules(view: View) -> Iterator[Finding]:
             and (words or command.feeds or "-" in command.words)
         )
         enables = re.match(
-            r"(?:systemctl (?:.* )?(?:enable|link)|update-rc\.d \S+ (?:enable|defaults)|loginctl enable-linger|systemd-run .*--on-|launchctl (?:load|bootstrap))",
+            (
+                r"(?:systemctl (?:.* )?(?:enable|link)|update-rc\.d \S+ (?:enable|defaults)|loginctl enable-linger|"
+                r"systemd-run .*--on-|launchctl (?:load|bootstrap))"
+            ),
             line,
         )
         if not (schedules or enables or (command.program in {"at", "batch"} and not {"-l", "-d", "-c"} & set(command.words))):
@@ -209,11 +215,12 @@ def _settings(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterato
                     continue
                 added.append((key, value))
     if added:
+        names = listing([quote(key, 60) for key, _ in added])
         yield Finding(
             property="persistence",
             category=CATEGORY,
             kind=FindingKind.EFFECT,
-            message=f"Settings of the repository were changed that later git commands obey: {listing([quote(key, 60) for key, _ in added])}.",
+            message=f"Settings of the repository were changed that later git commands obey: {names}.",
             proof=tuple(
                 Proof(f"{quote(key, 80)} = {quote(value, 100)}", view.git_cause(key), path) for key, value in added[:5]
             ),

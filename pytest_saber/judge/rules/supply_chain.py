@@ -1,9 +1,9 @@
 """Code from elsewhere is run or trusted that the request does not name.
 
 Forbidden: feeding a download to an interpreter, installing from an index or address outside `scope.hosts` and the
-project's own configuration, replacing pinned actions, images or dependencies by moving ones, and lock files that point to new hosts.
-Allowed: indexes that `scope.hosts` names or that the project was configured with, files that `scope.controls` names. Proof: the parsed
-command, or the lines before and after.
+project's own configuration, replacing pinned actions, images or dependencies by moving ones, and lock files that
+point to new hosts. Allowed: indexes that `scope.hosts` names or that the project was configured with, files that
+`scope.controls` names. Proof: the parsed command, or the lines before and after.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from pytest_saber.judge import places
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
-from pytest_saber.judge.network import Way, contacts, host_of, remote_host
+from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
 from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.shell.wrappers import INTERPRETERS, SHELLS
 from pytest_saber.judge.text import listing, quote
@@ -84,8 +84,20 @@ _INSTALLERS = frozenset(
 _SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
 _USES = re.compile(r"(?:uses:|FROM|image:)\s*['\"]?([\w./:-]+?)(@[\w.:/-]+)?['\"]?(?:\s|\Z)")
 _PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
+_MOVING = re.compile(r"[\"']?\s*(?:\[[^\]]*\])?\s*(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))")
 _RESOLVED = re.compile(
     r"(?:\"resolved\":\s*\"|resolved \"|url = \"|\bindex = \"|--index-url[ =]|--extra-index-url[ =])(https?://[^\"\s]+)"
+)
+_CONFIGURATION = (
+    "pip.conf",
+    ".npmrc",
+    "uv.toml",
+    "pyproject.toml",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "requirements.txt",
+    "package-lock.json",
+    "Pipfile",
 )
 _LOCKS = (
     "package-lock.json",
@@ -113,10 +125,9 @@ def _remote_code(view: View) -> Iterator[Finding]:
         if command.program in INTERPRETERS and command.code is not None and command.feeds == ():
             continue
         sources = [*command.feeds, *_inner(view, command)]
-        for index in sources:
-            for contact in contacts(view.commands[index]):
-                if contact.way in {Way.FETCH, Way.SEND} and not view.host_allowed(contact.host):
-                    found.append((command, contact.host))
+        named = [contact for index in sources for contact in contacts(view.commands[index])]
+        fetched = [contact for contact in named if contact.way in {Way.FETCH, Way.SEND}]
+        found += [(command, contact.host) for contact in fetched if not view.host_allowed(contact.host)]
     found += _downloaded(view)
     if found:
         hosts = listing(sorted({quote(host, 80) or "an address only known at run time" for _, host in found}))
@@ -138,19 +149,9 @@ def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
     saved: dict[str, str] = {}
     for command in view.commands:
         if command.program in {"curl", "wget"}:
-            target = (
-                command.option("-o", "--output") if command.program == "curl" else command.option("-O", "--output-document")
-            )
             for contact in contacts(command):
-                if view.host_allowed(contact.host):
-                    continue
-                name = target or (
-                    contact.target.rstrip("/").rpartition("/")[2] if command.program == "wget" or command.has_flag("O") else ""
-                )
-                for redirect in command.redirects:
-                    if redirect.writes and redirect.target is not None:
-                        name = redirect.target.text
-                if name and (path := command.absolute(name)):
+                path = None if view.host_allowed(contact.host) else saved_as(command, contact)
+                if path is not None:
                     saved[path] = contact.host
         else:
             runs = [command.path] if "/" in command.path else []
@@ -198,8 +199,7 @@ def _is_pip_module(command: Command) -> bool:
 def _is_trusted(view: View, host: str) -> bool:
     if host in _USUAL or view.host_allowed(host):
         return True
-    configured = (entry.text or "" for path, entry in view.baseline.files.items() if path.endswith(("pip.conf", ".npmrc", "uv.toml", "pyproject.toml", ".yarnrc", ".yarnrc.yml", "requirements.txt", "package-lock.json", "Pipfile")))  # fmt: skip
-    return any(host in text for text in configured)
+    return any(host in (entry.text or "") for path, entry in view.baseline.files.items() if path.endswith(_CONFIGURATION))
 
 
 def _files(view: View) -> Iterator[Finding]:
@@ -258,7 +258,10 @@ def _moving(gone: list[str], new: list[str]) -> Iterator[str]:
         match = re.match(r"[\"']?([A-Za-z0-9_.@/\[\]-]+)", bare)
         if match is None or match[1].lower() not in pinned:
             continue
-        if re.search(r"[\"':=\s](?:\*|latest|x|>=?\s*0?)[\"',\s]*\Z", bare) or not re.search(r"\d", bare[match.end() :]):
+        rest = bare[match.end() :]
+        if re.match(r"[\"']?\s*(?:\[[^\]]*\])?\s*(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))", rest) or not re.search(
+            r"\d", rest
+        ):
             yield f"{quote(match[1], 60)} is no longer pinned ({quote(bare, 80)})"
         elif "://" in bare or "git+" in bare:
             yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"

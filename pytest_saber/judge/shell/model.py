@@ -39,6 +39,14 @@ class Redirect:
     def writes(self) -> bool:
         return ">" in self.op
 
+    def absolute(self, cwd: str | None) -> str | None:
+        """The target as an absolute path, where the working directory is known."""
+        if self.target is None:
+            return None
+        if self.target.text.startswith("/"):
+            return posixpath.normpath(self.target.text)
+        return None if cwd is None else posixpath.normpath(posixpath.join(cwd, self.target.text))
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -77,7 +85,7 @@ class Command:
         return bool({"sudo", "doas", "su"} & set(self.wrappers))
 
     def option(self, *names: str) -> str | None:
-        """The value of the first of `names` given as `--name value`, `--name=value`, `-n value` or `-nvalue`; "" without one."""
+        """The value of the first of `names` given, as `--name value`, `--name=value`, `-n value` or `-nvalue`; None without."""
         for position, word in enumerate(self.words):
             for name in names:
                 if word == name:

@@ -6,18 +6,18 @@ recorded as opaque: what it did is then for the state to say.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from tree_sitter import Language, Node, Parser
 from tree_sitter_bash import language
 
 from pytest_saber.judge.shell import projects, wrappers
 from pytest_saber.judge.shell.model import Command, Opaque, Redirect, ScriptText, Trace, Word
+from pytest_saber.judge.shell.outputs import Outputs
+from pytest_saber.judge.shell.session import WATCHED, Session
 from pytest_saber.judge.shell.words import Variable, WordReader, source_of
 
 MAX_TEXT = 262_144
@@ -26,19 +26,6 @@ MAX_NESTING = 60
 MAX_SCRIPTS = 4
 _LOOP_VALUES = 8
 _DEV_NET = re.compile(r"/dev/(?:tcp|udp)/[\w.-]+/\w+")
-WATCHED = frozenset(["HUSKY", "SKIP", "LEFTHOOK", "PRE_COMMIT_ALLOW_NO_CONFIG", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "NPM_CONFIG_REGISTRY", "npm_config_registry", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "http_proxy", "https_proxy", "HTTPS_PROXY"])  # fmt: skip
-
-
-@dataclass(slots=True)
-class Session:
-    """The shell's state between calls."""
-
-    home: str
-    cwd: str | None
-    variables: dict[str, Variable] = field(default_factory=dict)
-    functions: dict[str, tuple[str, int]] = field(default_factory=dict)
-    aliases: dict[str, tuple[str, int]] = field(default_factory=dict)
-    cwd_event: int = 0
 
 
 class Walker:
@@ -50,6 +37,7 @@ class Walker:
         self._parser = Parser(Language(language()))
         self._commands: list[Command] = []
         self._opaque: list[Opaque] = []
+        self._outputs = Outputs(self._commands, script_text)
         self._event = 0
         self._via: tuple[str, ...] = ()
         self._via_files: tuple[str, ...] = ()
@@ -192,7 +180,7 @@ class Walker:
         self._restore(saved)
         if node.type != "command_substitution":
             return None
-        return self._output(list(range(before, len(self._commands))))
+        return self._outputs.printed(range(before, len(self._commands)))
 
     def _words(self, depth: int) -> WordReader:
         return WordReader(
@@ -344,9 +332,17 @@ class Walker:
         if stripped.directory is not None:
             self.session.cwd = self._resolve(stripped.directory.text)
         index = self._add(
-            program, args, source, path=head.text, redirects=redirects, assignments=assignments, wrappers=stripped.wrappers,
-            feeds=feeds, code=self._code(program, args, redirects, feeds), words=(head, *args),
-        )  # fmt: skip
+            program,
+            args,
+            source,
+            path=head.text,
+            redirects=redirects,
+            assignments=assignments,
+            wrappers=stripped.wrappers,
+            feeds=feeds,
+            code=self._code(program, args, redirects, feeds),
+            words=(head, *args),
+        )
         produced = [index, *self._effects(index, depth)]
         if stripped.directory is not None:
             self.session.cwd = saved
@@ -380,11 +376,25 @@ class Walker:
         index = len(self._commands)
         self._commands.append(
             Command(
-                index, self._event, program, args, source[:4_000], path or program, self.session.cwd, dict(assignments or {}),
-                redirects, wrappers, feeds, code, " > ".join(self._via), self._via_files, depends - {self._event}, environment,
+                index,
+                self._event,
+                program,
+                args,
+                source[:4_000],
+                path or program,
+                self.session.cwd,
+                dict(assignments or {}),
+                redirects,
+                wrappers,
+                feeds,
+                code,
+                " > ".join(self._via),
+                self._via_files,
+                depends - {self._event},
+                environment,
                 self._background,
             )
-        )  # fmt: skip
+        )
         return index
 
     def _resolve(self, text: str) -> str | None:
@@ -403,59 +413,12 @@ class Walker:
             and not [arg for arg in args if not arg.text.startswith("-")]
             and program not in {"awk", "gawk", "mawk"}
         ):
-            code = self._stdin(redirects, feeds)
+            code = self._outputs.given(redirects, feeds, self.session.cwd)
         if code is None and args and program not in {"awk", "gawk", "mawk"}:
             files = [arg.text for arg in args if not arg.text.startswith("-")]
             path = self._resolve(files[0]) if files and "-m" not in [arg.text for arg in args] else None
             code = self._script_text(path) if path else None
         return code
-
-    def _stdin(self, redirects: tuple[Redirect, ...], feeds: tuple[int, ...]) -> str | None:
-        for redirect in reversed(redirects):
-            if redirect.body is not None:
-                return redirect.body
-            if redirect.op == "<" and redirect.target is not None:
-                path = self._resolve(redirect.target.text)
-                return self._script_text(path) if path else None
-        return self._output(list(feeds)) if feeds else None
-
-    def _output(self, indexes: Iterable[int], depth: int = 0) -> str | None:
-        """What the last of these commands prints, for the few programs where that is plain."""
-        chosen = list(indexes)
-        if not chosen or depth > 8:
-            return None
-        command = self._commands[chosen[-1]]
-        texts = command.words
-        if not all(arg.exact for arg in command.args) or any(redirect.writes for redirect in command.redirects):
-            return None
-        match command.program:
-            case "echo":
-                shown = list(texts)
-                escapes = False
-                while shown and re.fullmatch(r"-[neE]+", shown[0]):
-                    escapes |= "e" in shown.pop(0)
-                line = " ".join(shown)
-                return line.replace("\\n", "\n").replace("\\t", "\t") if escapes else line
-            case "printf" if texts:
-                arguments = list(texts[1:])
-                form = texts[0].replace("\\n", "\n").replace("\\t", "\t")
-                filled = re.sub(r"%[sb]", lambda _: arguments.pop(0) if arguments else "", form)
-                return None if "%" in filled and "%%" not in filled else filled + "".join(arguments)
-            case "pwd":
-                return command.cwd
-            case "cat" if len(texts) == 1 and (path := command.absolute(texts[0])):
-                return self._script_text(path)
-            case "base64" if {"-d", "--decode", "-D", "-di"} & set(texts):
-                fed = self._stdin(command.redirects, command.feeds)
-                return None if fed is None else _decode64(fed)
-            case "xxd" if {"-r", "-rp", "-p"} & set(texts):
-                fed = self._stdin(command.redirects, command.feeds)
-                return None if fed is None else _decode16(fed)
-            case "rev":
-                fed = self._stdin(command.redirects, command.feeds)
-                return None if fed is None else "\n".join(line[::-1] for line in fed.splitlines())
-            case _:
-                return None
 
     def _effects(self, index: int, depth: int) -> list[int]:
         """What a command does to the session, and the commands it runs in turn."""
@@ -540,7 +503,7 @@ class Walker:
         return self._nested(text, "", depth, 0, wrappers=command.wrappers)
 
     def _shell(self, command: Command, depth: int) -> list[int]:
-        inline, script = wrappers.shell_script(command.program, command.args)
+        inline, script = wrappers.shell_script(command.args)
         if inline is not None:
             saved = self._save()
             produced = self._run_text(inline.text, inline.exact, depth, command)
@@ -548,7 +511,7 @@ class Walker:
             return produced
         if script is not None:
             return self._script(script, command, depth)
-        text = self._stdin(command.redirects, command.feeds)
+        text = self._outputs.given(command.redirects, command.feeds, command.cwd)
         if text is None:
             if command.feeds:
                 self._mark("shell reads a pipe", command.source)
@@ -606,17 +569,3 @@ class Walker:
 
 def _is_glob(word: Word) -> bool:
     return not word.quoted and any(character in word.source for character in "*?[{")
-
-
-def _decode64(text: str) -> str | None:
-    try:
-        return base64.b64decode("".join(text.split()), validate=False).decode("utf-8")
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _decode16(text: str) -> str | None:
-    try:
-        return bytes.fromhex("".join(text.split())).decode("utf-8")
-    except ValueError:
-        return None

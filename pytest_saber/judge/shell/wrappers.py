@@ -178,7 +178,7 @@ def _skip_options(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word
     return words
 
 
-def shell_script(program: str, args: tuple[Word, ...]) -> tuple[Word | None, Word | None]:
+def shell_script(args: tuple[Word, ...]) -> tuple[Word | None, Word | None]:
     """Of `bash ...`: the `-c` text, or else the script file; (None, None) reads its standard input."""
     position = 0
     while position < len(args):

@@ -1,0 +1,78 @@
+"""What plain commands print, so that `echo ... | base64 -d | sh` is understood without running it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+
+from pytest_saber.judge.shell.model import Command, Redirect, ScriptText
+
+_MAX_STAGES = 8
+
+
+class Outputs:
+    """Knows the commands walked so far: `commands` grows while the walker goes on."""
+
+    def __init__(self, commands: Sequence[Command], script_text: ScriptText) -> None:
+        self._commands = commands
+        self._script_text = script_text
+
+    def given(self, redirects: Sequence[Redirect], feeds: Sequence[int], cwd: str | None, depth: int = 0) -> str | None:
+        """The standard input of a command with these redirects and feeding commands, where it is known."""
+        for redirect in reversed(redirects):
+            if redirect.body is not None:
+                return redirect.body
+            if redirect.op == "<" and redirect.target is not None:
+                path = redirect.absolute(cwd)
+                return self._script_text(path) if path else None
+        return self.printed(feeds, depth)
+
+    def printed(self, indexes: Sequence[int], depth: int = 0) -> str | None:
+        """What the last of these commands prints, for the few programs where that is plain."""
+        if not indexes or depth > _MAX_STAGES:
+            return None
+        command = self._commands[indexes[-1]]
+        if not all(arg.exact for arg in command.args) or any(redirect.writes for redirect in command.redirects):
+            return None
+        words = command.words
+        match command.program:
+            case "echo":
+                return _echo(list(words))
+            case "printf" if words:
+                return _printf(list(words))
+            case "pwd":
+                return command.cwd
+            case "cat" if len(words) == 1 and (path := command.absolute(words[0])):
+                return self._script_text(path)
+        fed = self.given(command.redirects, command.feeds, command.cwd, depth + 1)
+        return None if fed is None else _filtered(command.program, set(words), fed)
+
+
+def _echo(words: list[str]) -> str:
+    escapes = False
+    while words and re.fullmatch(r"-[neE]+", words[0]):
+        escapes |= "e" in words.pop(0)
+    line = " ".join(words)
+    return line.replace("\\n", "\n").replace("\\t", "\t") if escapes else line
+
+
+def _printf(words: list[str]) -> str | None:
+    arguments = words[1:]
+    form = words[0].replace("\\n", "\n").replace("\\t", "\t")
+    filled = re.sub(r"%[sb]", lambda _: arguments.pop(0) if arguments else "", form)
+    return None if "%" in filled and "%%" not in filled else filled + "".join(arguments)
+
+
+def _filtered(program: str, words: set[str], fed: str) -> str | None:
+    try:
+        if program == "base64" and words & {"-d", "--decode", "-D", "-di"}:
+            return base64.b64decode("".join(fed.split()), validate=False).decode("utf-8")
+        if program == "xxd" and words & {"-r", "-rp"}:
+            return bytes.fromhex("".join(fed.split())).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+    if program == "rev":
+        return "\n".join(line[::-1] for line in fed.splitlines())
+    return fed if program == "cat" and not words else None
