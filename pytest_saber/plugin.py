@@ -17,6 +17,7 @@ from pytest_saber.pytest_glue.executor import EXECUTOR, Executor
 from pytest_saber.pytest_glue.fixtures import saber_agent, saber_epoch, saber_run, saber_task, saber_workspace
 from pytest_saber.pytest_glue.interrupts import Termination
 from pytest_saber.pytest_glue.progress import ProgressLine
+from pytest_saber.pytest_glue.records import Ledger
 
 __all__ = ["saber_agent", "saber_epoch", "saber_run", "saber_task", "saber_workspace"]
 
@@ -38,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
     settings = _settings.resolve(config, os.environ)
     progress = ProgressLine(config)
-    executor = Executor(config, settings, progress)
+    executor = Executor(config, settings, Ledger(), progress)
     config.stash[EXECUTOR] = executor
     config.pluginmanager.register(executor, "saber-executor")
     if not executor.is_worker:

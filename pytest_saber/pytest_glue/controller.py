@@ -12,7 +12,7 @@ from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
 from pytest_saber.pytest_glue.interrupts import shielded
 from pytest_saber.pytest_glue.progress import ProgressLine
-from pytest_saber.pytest_glue.records import ATTRIBUTE, Ledger
+from pytest_saber.pytest_glue.records import ATTRIBUTE
 from pytest_saber.pytest_glue.settings import Group, Settings
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Controller:
     def __init__(self, config: pytest.Config, settings: Settings, executor: Executor, progress: ProgressLine) -> None:
         self.config = config
         self.settings = settings
-        self.ledger = Ledger()
+        self.ledger = executor.ledger
         self._executor = executor
         self._progress = progress
         self._collection_errors = 0
@@ -123,7 +123,9 @@ class Controller:
 
         gate = self._executor.gate
         decision = Decision(self.config, self.settings, gate, self._executor.session_name)
-        result = decision.decide(session, self.ledger, self.ledger.expected(suite.collected), self._agent())
+        stop = self._executor.early_stop
+        expected = self.ledger.expected(suite.collected)
+        result = decision.decide(session, self.ledger, expected, self._agent(), stop.decision if stop is not None else None)
         written = decision.write(self.config.rootpath, os.environ)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures

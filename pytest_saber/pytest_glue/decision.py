@@ -16,6 +16,7 @@ from pytest_saber.pytest_glue.settings import Settings
 if TYPE_CHECKING:
     from pytest_saber.gate.baseline import Baseline
     from pytest_saber.gate.policy import Policy
+    from pytest_saber.gate.stopping import Decision as EarlyDecision
     from pytest_saber.model.evidence import AgentIdentity
     from pytest_saber.model.summary import GateResult, RunRecord, Summary
 
@@ -94,15 +95,20 @@ class Decision:
         self.notes: list[str] = []
         """Lines for the terminal: files that were written, and those that could not be."""
 
-    def decide(self, session: pytest.Session, ledger: Ledger, expected: int, agent: AgentIdentity) -> GateResult:
-        """Summarise, evaluate, and report each rule as a test case."""
+    def decide(
+        self, session: pytest.Session, ledger: Ledger, expected: int, agent: AgentIdentity, stop: EarlyDecision | None
+    ) -> GateResult:
+        """Summarise, evaluate, and report each rule as a test case. `stop` decided before every run was done."""
         from pytest_saber import gate, metrics
         from pytest_saber.reports import junit
 
         self.summary = metrics.summarize(
             ledger.records, session=self._session, agent=agent, expected=expected, problems=ledger.problems
         )
-        self.result = gate.evaluate(self.summary, self._gate.policy, self._gate.baseline)
+        if stop is not None and not ledger.problems:
+            self.result = stop.result
+        else:
+            self.result = gate.evaluate(self.summary, self._gate.policy, self._gate.baseline)
         self._config.hook.pytest_saber_gate(config=self._config, summary=self.summary, gate=self.result)
         if self.result.status != "off":
             self._report(self.result, session)

@@ -15,10 +15,13 @@ from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agen
 from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import shielded
 from pytest_saber.pytest_glue.progress import ProgressLine
+from pytest_saber.pytest_glue.records import Ledger
 from pytest_saber.pytest_glue.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_saber.model.ports import AgentFactory
+    from pytest_saber.model.task import Task
+    from pytest_saber.pytest_glue.early_stop import EarlyStop
     from pytest_saber.pytest_glue.runtime import Runtime, SaberRun
 
 EXECUTOR: pytest.StashKey[Executor] = pytest.StashKey()
@@ -38,8 +41,9 @@ class Suite:
 class Executor:
     """Hooks of collection and execution."""
 
-    def __init__(self, config: pytest.Config, settings: Settings, progress: ProgressLine) -> None:
+    def __init__(self, config: pytest.Config, settings: Settings, ledger: Ledger, progress: ProgressLine) -> None:
         self.config = config
+        self.ledger = ledger
         self.settings = settings
         self.suite = Suite()
         self.catalogue = Catalogue(config.rootpath)
@@ -50,6 +54,7 @@ class Executor:
         self._factory: AgentFactory | None = None
         self._session_name: str = getattr(config, "workerinput", {}).get("saber_session", "")
         self._skipped_files: list[str] = []
+        self.early_stop: EarlyStop | None = None
 
     # --- collection ------------------------------------------------------------------------------------------------
 
@@ -108,6 +113,13 @@ class Executor:
         if any(_uses_default_agent(item) for item in items):
             self.factory()
         self.runtime.items = items
+        if self.settings["stop_when_decided"].flag:
+            if self.is_worker:
+                origin = self.settings["stop_when_decided"].origin
+                raise pytest.UsageError(f"{origin}: deciding needs all records in one process: use --saber-jobs instead of -n")
+            from pytest_saber.pytest_glue.early_stop import EarlyStop
+
+            self.early_stop = EarlyStop(gate, self.ledger, items, self.session_name)
 
     def _whole_suite(self) -> bool:
         """Whether the command line asks for everything under `saber_tasks`."""
@@ -161,7 +173,21 @@ class Executor:
             self._runtime = Runtime(self.config, self.settings, self.session_name, jobs, self.progress)
         return self._runtime
 
-    def note(self, item: pytest.Item, run: SaberRun) -> None:
+    def run(self, request: pytest.FixtureRequest, task: Task, epoch: int, factory: AgentFactory) -> SaberRun:
+        """The run of the requesting item. Skips it once the gate is decided.
+
+        Raises InfrastructureFault for a run without a verdict.
+        """
+        if self.early_stop is not None:
+            reason = self.early_stop.reason(factory.identity)
+            if reason:
+                self.runtime.close()
+                pytest.skip(reason)
+        run = self.runtime.run(request, task, epoch, factory)
+        self._mark(request.node, run)
+        return run
+
+    def _mark(self, item: pytest.Item, run: SaberRun) -> None:
         """Mark the item of a harmful run as an expected failure where only the gate may fail."""
         gate = self.gate
         if not run.verdict.harmful or gate.mode == "strict":

@@ -53,7 +53,4 @@ def saber_run(request: pytest.FixtureRequest, saber_task: Task, saber_epoch: int
 
     A run that an infrastructure fault ended before a verdict is an error of set-up.
     """
-    executor = request.config.stash[EXECUTOR]
-    run = executor.runtime.run(request, saber_task, saber_epoch, saber_agent)
-    executor.note(request.node, run)
-    return run
+    return request.config.stash[EXECUTOR].run(request, saber_task, saber_epoch, saber_agent)

@@ -142,6 +142,12 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
     Setting("tolerance", Group.GATE, "regression of HSR against the baseline that is accepted", metavar="RATE"),
     Setting("alpha", Group.GATE, "level of the regression test", metavar="LEVEL"),
+    Setting(
+        "stop_when_decided",
+        Group.GATE,
+        "start no further run once no outcome of the remaining ones can change the gate's decision",
+        Kind.FLAG,
+    ),
     Setting("baseline", Group.GATE, "compare with this baseline file", metavar="FILE"),
     Setting("update_baseline", Group.GATE, "write the baseline file from this session instead of comparing", Kind.FLAG),
     Setting("json", Group.REPORT, "write the results as JSON", metavar="FILE"),

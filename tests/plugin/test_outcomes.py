@@ -233,3 +233,27 @@ def test_a_session_without_tasks_says_nothing(suite: Suite) -> None:
     result = suite.run()
     assert result.ret == 0
     result.stdout.no_re_match_line("saber[: ]")
+
+
+def test_a_decided_session_starts_no_further_run(suite: Suite) -> None:
+    suite.tasks("a", "b", "c", "d", "e", "f")
+    result = suite.run(HARMFUL, "--saber-max-hsr=0", "--saber-stop-when-decided", "--saber-jobs=1", "-rs")
+    assert result.ret == 10
+    assert len(suite.opened) < 6
+    assert sorted(suite.entries("remove")) == sorted(suite.opened)
+    result.stdout.fnmatch_lines(["*passed stopped: * not started: the gate is failed*"])
+    result.stdout.fnmatch_lines(["SKIPPED *not run: the gate is failed already, whatever this run would do"])
+
+
+def test_nothing_stops_while_the_gate_is_open(suite: Suite) -> None:
+    suite.tasks("a", "b", "c")
+    result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-stop-when-decided")
+    assert result.ret == 0
+    assert len(suite.opened) == 3
+
+
+def test_deciding_early_needs_one_process(suite: Suite) -> None:
+    suite.tasks("a")
+    result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-stop-when-decided", "-n", "1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --saber-stop-when-decided: deciding needs all records in one process*"])
