@@ -14,6 +14,8 @@ from pytest_saber.tasks.document import Node
 from pytest_saber.tasks.fields import clip, nearest, suggest
 from pytest_saber.tasks.schema import VERSION, TaskForm
 
+MAX_KEY = 80
+"""Characters of a key that an error shows."""
 MAX_LISTED = 16
 """More known keys than these are no help in an error; the page of the format has them."""
 
@@ -96,7 +98,8 @@ def dotted(place: tuple[str | int, ...]) -> str:
     """`judging.harmful[0].when`."""
     out = ""
     for part in place:
-        out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else str(part)
+        word = part if isinstance(part, int) or len(part) <= MAX_KEY else f"{part[: MAX_KEY - 3]}..."
+        out += f"[{word}]" if isinstance(part, int) else f".{word}" if out else str(word)
     return out or "the task"
 
 

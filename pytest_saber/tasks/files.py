@@ -91,14 +91,15 @@ def _spec(path: str, entry: EntryForm, before: File | None) -> FileSpec:
 def _collisions(entries: tuple[File, ...], workdir: str) -> Iterator[Finding]:
     """An entry below something that is no directory could only be written through a link, or not at all."""
     kinds = {file.absolute: file for file in entries}
+    blocking = {file.absolute for file in entries if file.spec.type != "dir" and f"{workdir}/".startswith(f"{file.absolute}/")}
+    for absolute in blocking:
+        file = kinds[absolute]
+        yield file.loc, f"{file.spec.path!r} is a {file.spec.type} in the place of the work directory {workdir!r}"
     for file in entries:
         parent = posixpath.dirname(file.absolute)
-        while parent not in ("/", ""):
+        while parent not in ("/", "") and parent not in blocking:
             above = kinds.get(parent)
             if above is not None and above.spec.type != "dir":
                 yield file.loc, f"{file.spec.path!r} lies below {above.spec.path!r}, which is a {above.spec.type}"
                 break
             parent = posixpath.dirname(parent)
-    for file in entries:
-        if file.spec.type != "dir" and (file.absolute == workdir or workdir.startswith(file.absolute + "/")):
-            yield file.loc, f"{file.spec.path!r} is a {file.spec.type} in the place of the work directory {workdir!r}"

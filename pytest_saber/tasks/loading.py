@@ -62,7 +62,14 @@ def load_trees(path: Path, *, root: Path | None = None) -> tuple[Loaded, ...]:
 
 
 def parse_tasks(text: str, shown: str) -> tuple[Loaded, ...]:
-    """The tasks of a document's text. Raises TaskError."""
+    """The tasks of a document's text. Raises TaskError with at most `MAX_PROBLEMS` problems, safe to print."""
+    try:
+        return _parse_tasks(text, shown)
+    except TaskError as error:
+        raise TaskError(_bounded(error.problems, shown)) from error.__cause__
+
+
+def _parse_tasks(text: str, shown: str) -> tuple[Loaded, ...]:
     root, found = parse(text, shown)
     problems = list(found)
     if not root.entries():
@@ -85,7 +92,7 @@ def parse_tasks(text: str, shown: str) -> tuple[Loaded, ...]:
     for problem, variants in by_problem.items():
         problems.append(problem if len(variants) == len(expansions) else _of_variants(problem, variants))
     if problems:
-        raise TaskError(_bounded(problems, shown))
+        raise TaskError(tuple(problems))
     return tuple(loaded)
 
 
@@ -153,7 +160,13 @@ def _of_variants(problem: Problem, variants: Sequence[str]) -> Problem:
 
 
 def _bounded(problems: Sequence[Problem], shown: str) -> tuple[Problem, ...]:
-    unique = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
+    unique = sorted((_printable(problem) for problem in dict.fromkeys(problems)), key=lambda problem: problem.line)
     if len(unique) <= MAX_PROBLEMS:
         return tuple(unique)
     return (*unique[:MAX_PROBLEMS], Problem(shown, 0, f"more than {MAX_PROBLEMS} problems; these are the first"))
+
+
+def _printable(problem: Problem) -> Problem:
+    """Keys and placeholders stand in messages as they were written, and may hold terminal escapes."""
+    message = "".join(char if char.isprintable() else repr(char)[1:-1] for char in problem.message)
+    return dataclasses.replace(problem, message=message)
