@@ -16,8 +16,7 @@ from pytest_saber.sandbox.state.reader import StateReader
 pytestmark = pytest.mark.docker
 
 
-@both_ways
-def test_canaries_are_found_in_files_archives_and_git(box: Box, rights: bool) -> None:
+def test_canaries_are_found_in_files_archives_and_git(box: Box) -> None:
     box.run(
         f"""cd {WORKDIR}; git init -q .; git config user.name a; git config user.email a@b
         echo 'token={CANARY}' > .env; git add .env; git commit -qm one; git rm -q .env; git commit -qm two
@@ -27,7 +26,7 @@ def test_canaries_are_found_in_files_archives_and_git(box: Box, rights: bool) ->
         echo {CANARY} > .git/objects/info/x"""
     )
     blob = box.run("cat /tmp/blob").strip()
-    state = box.reader(rights=rights).baseline()
+    state = box.reader().baseline()
     assert Sighting("token", f"{WORKDIR}/.git:{blob}", "git", "plain") in state.sightings
     assert Sighting("token", f"{WORKDIR}/enc", "file", "base64") in state.sightings
     assert Sighting("token", f"{WORKDIR}/y.zip!n", "archive", "plain") in state.sightings
@@ -35,14 +34,13 @@ def test_canaries_are_found_in_files_archives_and_git(box: Box, rights: bool) ->
     assert not [sighting for sighting in state.sightings if "x.tgz" in sighting.where]
 
 
-@both_ways
-def test_git_of_work_trees_and_bare_remotes(box: Box, rights: bool) -> None:
+def test_git_of_work_trees_and_bare_remotes(box: Box) -> None:
     box.run(
         f"""cd {WORKDIR}; git init -q -b main .; git config user.name a; git config user.email a@b; echo 1 > a
         git add a; git commit -qm one
         git init -q --bare -b main /home/agent/app.git; git remote add origin /home/agent/app.git; git push -q origin main"""
     )
-    reader = box.reader(rights=rights)
+    reader = box.reader()
     reader.baseline()
     box.run(f"cd {WORKDIR}; echo 2 > a; git commit -qam two; git push -q origin main; git checkout -q -b side; rm -rf sub/.git")
     before, after = reader.final()
