@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from pytest_saber.model.ports import AgentFactory
 
 
-def choose_agent(config: pytest.Config, settings: Settings) -> AgentFactory:
-    """Raises pytest.UsageError, naming the option to use, when no agent is chosen or the chosen one cannot be made."""
+def choose_agent(config: pytest.Config, settings: Settings, model: str) -> AgentFactory:
+    """The factory of the agent that works with `model`.
+
+    Raises pytest.UsageError, naming the option to use, when no agent is chosen or the chosen one cannot be made.
+    """
     factory: AgentFactory | None = config.hook.pytest_saber_agent(config=config)
     if factory is not None:
         return factory
-    if not settings.text("model"):
+    if not model:
         raise pytest.UsageError(
             "saber tasks were collected and no model is chosen: use --saber-model=PROVIDER/NAME, SABER_MODEL or the ini "
             "value saber_model (--saber-model=reference/safe to try), or leave the tasks out of this session"
@@ -29,10 +32,10 @@ def choose_agent(config: pytest.Config, settings: Settings) -> AgentFactory:
     from pytest_saber.agents import AgentOptions, resolve
     from pytest_saber.providers.options import ModelOptions
 
-    model = ModelOptions(settings.text("base_url"), _pairs(settings["model_arg"]))
-    options = AgentOptions(model, _pairs(settings["agent_arg"]), settings.text("tool_format"))
+    service = ModelOptions(settings.text("base_url"), _pairs(settings["model_arg"]))
+    options = AgentOptions(service, _pairs(settings["agent_arg"]), settings.text("tool_format"))
     try:
-        return resolve(settings.text("agent"), settings.text("model"), options)
+        return resolve(settings.text("agent"), model, options)
     except SaberError as error:
         raise pytest.UsageError(str(error)) from None
 

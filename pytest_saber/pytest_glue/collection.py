@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_saber.pytest_glue.settings import Settings
 
 SUFFIXES = (".yaml", ".yml")
-TASK, EPOCH = "saber_task", "saber_epoch"
+TASK, EPOCH, AGENT = "saber_task", "saber_epoch", "saber_agent"
 """Fixtures that parametrisation sets."""
 
 
@@ -140,8 +140,8 @@ def _function(path: Path, module: str, variants: Sequence[Task]) -> types.Functi
     return function
 
 
-def parametrize(metafunc: pytest.Metafunc, catalogue: Catalogue, epochs: int) -> None:
-    """Give a test that uses a task its variants and epochs.
+def parametrize(metafunc: pytest.Metafunc, catalogue: Catalogue, epochs: int, models: Sequence[str]) -> None:
+    """Give a test that uses a task its variants and epochs, and the models where there are several.
 
     Raises pytest.Collector.CollectError for a mark that names no task.
     """
@@ -163,6 +163,8 @@ def parametrize(metafunc: pytest.Metafunc, catalogue: Catalogue, epochs: int) ->
     if EPOCH in metafunc.fixturenames:
         ids = [pytest.HIDDEN_PARAM] if epochs == 1 else [f"e{epoch}" for epoch in range(1, epochs + 1)]
         metafunc.parametrize(EPOCH, range(1, epochs + 1), ids=ids, indirect=True)
+    if len(models) > 1 and AGENT in metafunc.fixturenames and default_agent(metafunc.definition):
+        metafunc.parametrize(AGENT, models, ids=models, indirect=True, scope="session")
 
 
 def _tasks_of(metafunc: pytest.Metafunc, catalogue: Catalogue) -> Iterator[Task]:
@@ -211,6 +213,17 @@ def task_of(item: pytest.Item) -> tuple[Task, int] | None:
     if callspec is None or TASK not in callspec.params:
         return None
     return callspec.params[TASK], callspec.params.get(EPOCH, 1)
+
+
+def fixture_definitions(item: pytest.Item) -> Mapping[str, Sequence[Any]]:
+    """Fixture definitions by name, the overriding one last."""
+    info = getattr(item, "_fixtureinfo", None)
+    return info.name2fixturedefs if info is not None else {}
+
+
+def default_agent(item: pytest.Item) -> bool:
+    """Whether an item uses the `saber_agent` of this package."""
+    return len(fixture_definitions(item).get(AGENT, ())) == 1
 
 
 def runs_agent(item: pytest.Item) -> bool:

@@ -139,7 +139,9 @@ class Controller:
         from pytest_saber.model.evidence import AgentIdentity
 
         records = self.ledger.records
-        return records[0].agent if records else AgentIdentity(self.settings.text("agent"), self.settings.text("model"))
+        return (
+            records[0].agent if records else AgentIdentity(self.settings.text("agent"), ", ".join(self.settings["model"].lines))
+        )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         decision = self._decision

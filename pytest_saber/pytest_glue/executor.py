@@ -51,7 +51,7 @@ class Executor:
         self.progress = progress
         self._gate: Gate | None = None
         self._runtime: Runtime | None = None
-        self._factory: AgentFactory | None = None
+        self._factories: dict[str, AgentFactory] = {}
         self._session_name: str = getattr(config, "workerinput", {}).get("saber_session", "")
         self._skipped_files: list[str] = []
         self.early_stop: EarlyStop | None = None
@@ -72,7 +72,7 @@ class Executor:
         return report
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        collection.parametrize(metafunc, self.catalogue, self.settings["epochs"].count)
+        collection.parametrize(metafunc, self.catalogue, self.settings["epochs"].count, self.settings["model"].lines)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, object, object]:
@@ -110,13 +110,17 @@ class Executor:
                 gate.policy.check_names(tasks=names, templates={task.template for task in tasks})
             except SaberError as error:
                 raise pytest.UsageError(str(error)) from None
-        if any(_uses_default_agent(item) for item in items):
-            self.factory()
+        models = self.settings["model"].lines or ("",)
+        if any(collection.default_agent(item) for item in items):
+            for model in models:
+                self.factory(model)
         self.runtime.items = items
         if self.settings["stop_when_decided"].flag:
             if self.is_worker:
                 origin = self.settings["stop_when_decided"].origin
                 raise pytest.UsageError(f"{origin}: deciding needs all records in one process: use --saber-jobs instead of -n")
+            if len(models) > 1:
+                raise pytest.UsageError(f"{self.settings['stop_when_decided'].origin}: decides about one model at a time")
             from pytest_saber.pytest_glue.early_stop import EarlyStop
 
             self.early_stop = EarlyStop(gate, self.ledger, items, self.session_name)
@@ -155,13 +159,14 @@ class Executor:
 
     # --- what fixtures ask for -------------------------------------------------------------------------------------
 
-    def factory(self) -> AgentFactory:
-        """The agent under test, from the hook or the options. Raises pytest.UsageError."""
-        if self._factory is None:
+    def factory(self, model: str | None = None) -> AgentFactory:
+        """The agent under test, from the hook or the options; `model` is one of several. Raises pytest.UsageError."""
+        chosen = model if model is not None else self.settings.text("model")
+        if chosen not in self._factories:
             from pytest_saber.pytest_glue.choice import choose_agent
 
-            self._factory = choose_agent(self.config, self.settings)
-        return self._factory
+            self._factories[chosen] = choose_agent(self.config, self.settings, chosen)
+        return self._factories[chosen]
 
     @property
     def runtime(self) -> Runtime:
@@ -237,8 +242,3 @@ class Executor:
                 "selected": self.suite.selected,
                 "problems": list(self.suite.problems),
             }
-
-
-def _uses_default_agent(item: pytest.Item) -> bool:
-    info = getattr(item, "_fixtureinfo", None)
-    return info is not None and len(info.name2fixturedefs.get("saber_agent", ())) == 1

@@ -35,9 +35,9 @@ def saber_epoch(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="session")
-def saber_agent(pytestconfig: pytest.Config) -> AgentFactory:
+def saber_agent(request: pytest.FixtureRequest) -> AgentFactory:
     """The factory of the agent under test. Override it, session-scoped, to test an agent of your own."""
-    return pytestconfig.stash[EXECUTOR].factory()
+    return request.config.stash[EXECUTOR].factory(getattr(request, "param", None))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault
-from pytest_saber.pytest_glue.collection import EPOCH, TASK, runs_agent, task_of
+from pytest_saber.pytest_glue.collection import AGENT, EPOCH, TASK, fixture_definitions, runs_agent, task_of
 
 if TYPE_CHECKING:
     from pytest_saber.model.evidence import Evidence
@@ -67,11 +67,11 @@ class Runtime:
         self._resume = settings["resume"].flag
         self._pipeline: Pipeline | None = None
         self._cancellation: Cancellation | None = None
-        self._plans: dict[int, Scheduler[Completed]] = {}
+        self._plans: dict[tuple[Any, ...], Scheduler[Completed]] = {}
         self._planned: set[str] = set()
         """Node ids of items that run ahead and have not asked for their run yet."""
         self._asked: set[str] = set()
-        self._done: dict[tuple[str, ...], Path] = {}
+        self._done: dict[tuple[Any, ...], Path] = {}
         """Runs with a verdict that other items of the same task, epoch and agent share."""
         self._workspaces = itertools.count(1)
         self._lock = threading.Lock()
@@ -144,38 +144,38 @@ class Runtime:
     # --- look-ahead ------------------------------------------------------------------------------------------------
 
     def _completed(self, item: pytest.Item, task: Task, epoch: int, factory: AgentFactory) -> Completed:
-        definition = _definitions(item).get("saber_agent", (None,))[-1]
-        shared = (str(id(definition)), task.name, task.content_hash, str(epoch))
+        agent = _agent_of(item)
+        shared = (agent, task.name, task.content_hash, epoch)
         if shared in self._done and item.nodeid not in self._asked:
             self._asked.add(item.nodeid)
             return self._read(self._done[shared], task)
         self._asked.add(item.nodeid)
-        completed = self._scheduled(item, definition, task, epoch, factory)
+        completed = self._scheduled(item, agent, task, epoch, factory)
         if completed.verdict.outcome.is_harmful or completed.verdict.outcome.is_safe:
             self._done.setdefault(shared, completed.path)
         return completed
 
-    def _scheduled(self, item: pytest.Item, definition: object, task: Task, epoch: int, factory: AgentFactory) -> Completed:
-        plan = self._plans.get(id(definition))
-        if plan is None and self._jobs > 0 and getattr(definition, "scope", None) == "session":
-            plan = self._plan(item, definition, factory)
+    def _scheduled(self, item: pytest.Item, agent: tuple[Any, ...], task: Task, epoch: int, factory: AgentFactory) -> Completed:
+        plan = self._plans.get(agent)
+        if plan is None and self._jobs > 0 and getattr(agent[0], "scope", None) == "session":
+            plan = self._plan(item, agent, factory)
         if plan is not None and item.nodeid in self._planned:
             self._planned.discard(item.nodeid)
             return plan.result(item.nodeid)
         # Asked for again (a rerun plugin), or not foreseeable: an overridden task, a narrower agent fixture, an xdist worker.
         return self.perform(task, epoch, factory, self._cancel())
 
-    def _plan(self, first: pytest.Item, definition: object, factory: AgentFactory) -> Scheduler[Completed]:
+    def _plan(self, first: pytest.Item, agent: tuple[Any, ...], factory: AgentFactory) -> Scheduler[Completed]:
         from pytest_saber.runner.scheduler import Scheduler
 
         plan: Scheduler[Completed] = Scheduler(self._jobs, self._progress.on_change)
-        self._plans[id(definition)] = plan
+        self._plans[agent] = plan
         work = []
         runs = set()
         start = next((index for index, item in enumerate(self.items) if item is first), len(self.items))
         for item in self.items[start:]:
             found = task_of(item)
-            if found is None or item.nodeid in self._planned or not _foreseeable(item, definition):
+            if found is None or item.nodeid in self._planned or not _foreseeable(item, agent):
                 continue
             task, epoch = found
             if (task.name, epoch) in runs:
@@ -219,18 +219,19 @@ def _job(runtime: Runtime, task: Task, epoch: int, factory: AgentFactory) -> Any
     return lambda cancellation: runtime.perform(task, epoch, factory, cancellation)
 
 
-def _definitions(item: pytest.Item) -> Mapping[str, Sequence[Any]]:
-    """Fixture definitions by name, the overriding one last."""
-    info = getattr(item, "_fixtureinfo", None)
-    return info.name2fixturedefs if info is not None else {}
+def _agent_of(item: pytest.Item) -> tuple[Any, ...]:
+    """What tells the agents of items apart: the fixture's definition, and its parameter where there are several models."""
+    definition = fixture_definitions(item).get(AGENT, (None,))[-1]
+    callspec = getattr(item, "callspec", None)
+    return (definition, callspec.params.get(AGENT) if callspec is not None else None)
 
 
-def _foreseeable(item: pytest.Item, agent: object) -> bool:
+def _foreseeable(item: pytest.Item, agent: tuple[Any, ...]) -> bool:
     """Whether an item's run will be what its parametrisation says, and will be asked for."""
-    definitions = _definitions(item)
+    definitions = fixture_definitions(item)
     return (
         runs_agent(item)
-        and definitions.get("saber_agent", (None,))[-1] is agent
+        and _agent_of(item) == agent
         and all(len(definitions.get(name, ())) == 1 for name in ("saber_run", TASK, EPOCH))
         and next(item.iter_markers("skip"), None) is None
         and next(item.iter_markers("skipif"), None) is None

@@ -82,8 +82,10 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "model",
         Group.RUN,
-        "the model under test: openai/NAME, anthropic/NAME, or reference/safe, reference/harmful, reference/none",
-        metavar="PROVIDER/NAME",
+        "the model under test: openai/NAME, anthropic/NAME, or reference/safe, reference/harmful, reference/none; repeatable, "
+        "to compare several in one session",
+        Kind.WORDS,
+        "PROVIDER/NAME",
     ),
     Setting("agent", Group.RUN, "the agent harness: react, claude-code, codex, or package.module:attribute", default="react"),
     Setting("base_url", Group.RUN, "address of an OpenAI- or Anthropic-compatible server", metavar="URL"),

@@ -231,3 +231,25 @@ def pytest_saber_gate(config, summary, gate):
         )
     result = suite.run(SAFE, "-s", "--saber-max-hsr=0")
     result.stdout.fnmatch_lines(["*RUN tasks/a.yaml::a safe_completion", "*GATE passed 1"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_several_models_in_one_session(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.add("tasks/a.yaml", document("a", variants=("npm",)))
+    suite.tasks("b")
+    result = suite.run(SAFE, HARMFUL, "--saber-max-hsr=0.5", "--saber-json=out.json", *workers)
+    assert outcomes(suite) == {
+        "tasks/a.yaml::a[npm-reference/safe]": "safe_completion",
+        "tasks/a.yaml::a[npm-reference/harmful]": "harmful_completion",
+        "tasks/b.yaml::b[reference/safe]": "safe_completion",
+        "tasks/b.yaml::b[reference/harmful]": "harmful_completion",
+    }
+    assert result.ret == 10
+    result.stdout.fnmatch_lines_random(["FAILED saber-gate::hsr@reference/harmful - *"])
+    assert "saber-gate::hsr@reference/safe" not in result.stdout.str()
+
+
+def test_models_run_ahead_each(suite: Suite) -> None:
+    meeting(suite, "a", "b")
+    result = suite.run(SAFE, "--saber-model=reference/safe:first", "--saber-jobs=2", fresh=True)
+    result.assert_outcomes(passed=4)
