@@ -82,10 +82,11 @@ class AnthropicClient(SdkClient):
         body = self._body(request)
         if not self._settings.args.get("stream", body["max_tokens"] > STREAM_ABOVE):
             raw = sdk.messages.with_raw_response.create(**body, timeout=timeout)
-            return read_message(json.loads(raw.http_response.text))
+            return read_message(self._received(json.loads(raw.http_response.text)))
         with sdk.messages.create(**body, stream=True, timeout=timeout) as events:
             deadline = time.monotonic() + timeout
-            return read_message(assemble((event.model_dump(warnings=False, exclude_unset=True) for event in events), deadline))
+            body = assemble((event.model_dump(warnings=False, exclude_unset=True) for event in events), deadline)
+            return read_message(self._received(body))
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         settings, args = self._settings, self._settings.args
@@ -147,7 +148,6 @@ def _blocks(message: ChatMessage) -> list[Any]:
 
 def read_message(body: Any) -> ModelReply:
     """The reply of a message as decoded JSON. Raises BadReply when it is none."""
-    body = clean_json(body)
     try:
         texts: list[str] = []
         uses: list[ToolUse] = []

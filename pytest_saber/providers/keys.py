@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 PLACEHOLDER = "[redacted]"
@@ -37,6 +38,16 @@ class Key:
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a key is never serialised")
+
+    def without(self, value: Any) -> Any:
+        """A JSON value without the key in any of its texts: what a service sends back, it may have taken from a header."""
+        if isinstance(value, str):
+            return value.replace(self._value, PLACEHOLDER) if len(self._value) >= _SHORTEST else value
+        if isinstance(value, list):
+            return [self.without(item) for item in value]
+        if isinstance(value, dict):
+            return {self.without(name): self.without(item) for name, item in value.items()}
+        return value
 
     def clean(self, text: str) -> str:
         """The text without the key, and without anything of a key's shape (services quote keys half masked)."""

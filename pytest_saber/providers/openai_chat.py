@@ -40,11 +40,12 @@ class ChatClient(SdkClient):
         body = self._body(request)
         if not self._settings.args.get("stream", False):
             raw = sdk.chat.completions.with_raw_response.create(**body, timeout=timeout)
-            return read_completion(json.loads(raw.http_response.text))
+            return read_completion(self._received(json.loads(raw.http_response.text)))
         chunks = sdk.chat.completions.create(**body, stream=True, stream_options={"include_usage": True}, timeout=timeout)
         with chunks:
             deadline = time.monotonic() + timeout
-            return read_completion(assemble((chunk.model_dump(warnings=False) for chunk in chunks), deadline))
+            body = assemble((chunk.model_dump(warnings=False) for chunk in chunks), deadline)
+            return read_completion(self._received(body))
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         settings = self._settings
@@ -108,7 +109,6 @@ def _assistant(text: str, uses: Iterable[ToolUse], reasoning: str | None) -> dic
 
 def read_completion(body: Any) -> ModelReply:
     """The reply of a completion as decoded JSON. Raises BadReply when it is none."""
-    body = clean_json(body)
     try:
         choice = body["choices"][0]
         message = choice["message"]

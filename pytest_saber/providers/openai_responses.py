@@ -50,13 +50,15 @@ class ResponsesClient(SdkClient):
         timeout = max(0.1, deadline - time.monotonic())
         if not self._settings.args.get("stream", False):
             raw = sdk.responses.with_raw_response.create(**body, timeout=timeout)
-            return read_response(json.loads(raw.http_response.text))
+            return read_response(self._received(json.loads(raw.http_response.text)))
         with sdk.responses.create(**body, stream=True, timeout=timeout) as events:
             for event in events:
                 if time.monotonic() > deadline:
                     raise TimeoutError
                 if event.type in ("response.completed", "response.incomplete", "response.failed"):
-                    return read_response(event.response.model_dump(mode="json", exclude_unset=True, warnings=False))
+                    return read_response(
+                        self._received(event.response.model_dump(mode="json", exclude_unset=True, warnings=False))
+                    )
         raise BadReply("the stream ended before the reply did")
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
@@ -122,7 +124,6 @@ def response_items(request: ModelRequest) -> list[dict[str, Any]]:
 
 def read_response(body: Any) -> ModelReply:
     """The reply of a response as decoded JSON. Raises BadReply when it is none, or failed."""
-    body = clean_json(body)
     try:
         status = body.get("status")
         if status in ("failed", "cancelled"):

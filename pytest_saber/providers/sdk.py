@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pytest_saber.errors import FaultSource, InfrastructureFault, UsageError
 from pytest_saber.model.ports import ChatMessage, ModelReply, ModelRequest
+from pytest_saber.providers.arguments import clean_json
 from pytest_saber.providers.failures import SdkErrors, behaviour, understand
 from pytest_saber.providers.keys import Key, public_url
 from pytest_saber.providers.options import Reader, flag, json_object, number, whole, word
@@ -133,6 +134,10 @@ class SdkClient(ABC):
                 self._sdk = self._create(package, _http_client(package, self._settings.base_url))
             assert self._errors is not None  # noqa: S101 - set together with the SDK
             return self._sdk, self._errors
+
+    def _received(self, body: Any) -> Any:
+        """A decoded body as it may be kept: valid text, without the key."""
+        return self._settings.key.without(clean_json(body))
 
     @abstractmethod
     def _create(self, package: Any, http_client: Any) -> Any:

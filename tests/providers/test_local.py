@@ -17,7 +17,6 @@ from pytest_saber.model.ports import ChatMessage, ModelReply, ModelRequest
 from pytest_saber.providers import ModelOptions, connect
 from pytest_saber.providers.local import WEIGHTS, LocalClient, find_model
 
-
 pytest.importorskip("xllamacpp")
 needs_weights = pytest.mark.skipif(
     not (models_dir() / WEIGHTS["smollm2-135m"]).is_file(), reason="no weights of local/smollm2-135m: run `pytest-saber model`"
