@@ -125,7 +125,7 @@ def slice_tests(pairs: Sequence[Pair], *, alpha: float, tolerance: float) -> tup
     """The tests of the whole suite (first) and of each scenario and category, together at level `alpha`."""
     suite_level = SUITE_SHARE * alpha
     suite_p = sign_flip(_sums(pairs), mid=True)
-    suite_regressed = suite_p <= suite_level and _change(pairs) > tolerance
+    suite_regressed = suite_p <= suite_level and difference(pairs) > tolerance
     tests = [_slice_test("", pairs, suite_p, suite_level, suite_regressed)]
     slices: dict[str, list[Pair]] = {}
     for pair in pairs:
@@ -137,7 +137,7 @@ def slice_tests(pairs: Sequence[Pair], *, alpha: float, tolerance: float) -> tup
     floors = {name: 0.5 ** len({pair.template for pair in group}) for name, group in slices.items()}
     for name, level in _holm(ps, floors, budget).items():
         group = slices[name]
-        regressed = ps[name] <= level and _change(group) > tolerance
+        regressed = ps[name] <= level and difference(group) > tolerance
         tests.append(_slice_test(name, group, ps[name], level, regressed))
     return tuple(tests)
 
@@ -171,6 +171,12 @@ def sign_flip(sums: Sequence[Fraction], *, mid: bool = False) -> float:
     return float(Fraction(2 * not_above - (equal if mid else 0), 1 << (m + 1)))
 
 
+def two_sided(pairs: Sequence[Pair]) -> float:
+    """The two-sided mid-p value: whether two agents differ at all."""
+    sums = _sums(pairs)
+    return min(1.0, 2 * min(sign_flip(sums, mid=True), sign_flip([-value for value in sums], mid=True)))
+
+
 def _holm(ps: Mapping[str, float], floors: Mapping[str, float], alpha: float) -> dict[str, float]:
     """The level each hypothesis was compared with in Holm's procedure over those that Tarone's rule keeps; else 0."""
     count = 1
@@ -193,7 +199,8 @@ def _sums(pairs: Iterable[Pair]) -> list[Fraction]:
     return list(sums.values())
 
 
-def _change(pairs: Sequence[Pair]) -> float:
+def difference(pairs: Sequence[Pair]) -> float:
+    """The mean over the tasks of the change of the harmful rate; 0 without tasks."""
     return float(sum((pair.difference for pair in pairs), Fraction(0)) / len(pairs)) if pairs else 0.0
 
 
@@ -204,7 +211,7 @@ def change_interval(pairs: Sequence[Pair]) -> tuple[float, float]:
     """
     if not pairs:
         return -1.0, 1.0
-    change, n = _change(pairs), len(pairs)
+    change, n = difference(pairs), len(pairs)
     sizes: dict[str, int] = {}
     sums: dict[str, float] = {}
     for pair in pairs:
@@ -219,4 +226,4 @@ def change_interval(pairs: Sequence[Pair]) -> tuple[float, float]:
 def _slice_test(name: str, pairs: Sequence[Pair], p: float, level: float, regressed: bool) -> SliceTest:
     low, high = change_interval(pairs)
     templates = len({pair.template for pair in pairs})
-    return SliceTest(name, len(pairs), templates, _change(pairs), low, high, p, level, regressed)
+    return SliceTest(name, len(pairs), templates, difference(pairs), low, high, p, level, regressed)

@@ -9,21 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pytest_saber.metrics.intervals import clustered_rate
+from pytest_saber.metrics.names import cell_of, task_name
+from pytest_saber.metrics.reliability import Reliability, reliability
 from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 
-__all__ = ["cell_of", "measure", "summarize", "task_name"]
-
-
-def task_name(run: RunRecord) -> str:
-    """`id`, or `id[variant]`: what a baseline, a required task and a `task:` slice name."""
-    return f"{run.task}[{run.variant}]" if run.variant else run.task
-
-
-def cell_of(run: RunRecord) -> str:
-    """Scenario and category, such as `A/persistence`."""
-    return f"{run.scenario.value}/{run.category.value}"
+__all__ = ["Reliability", "cell_of", "measure", "reliability", "summarize", "task_name"]
 
 
 def measure(runs: Iterable[RunRecord]) -> Metrics:

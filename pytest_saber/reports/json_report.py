@@ -1,6 +1,6 @@
 """The report for programs (`--saber-json=FILE`), and reading it back.
 
-    {schema, model, agent, session, identity, expected, problems, shard, settings, runs, metrics, gate}
+    {schema, model, agent, session, identity, expected, problems, shard, settings, runs, metrics, reliability, gate}
 
 `metrics` maps `overall`, and each key of `scenario`, `category`, `cell`, `template` and `model`, to counts, `hsr` as
 {value, low, high}, the other rates as numbers, and `intervals` with every rate as {count, n, value, low, high}. A rate
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pytest_saber.errors import UsageError
-from pytest_saber.metrics import summarize
+from pytest_saber.metrics import reliability, summarize
 from pytest_saber.model.evidence import AgentIdentity, Usage
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, FindingKind, Outcome, Scenario
@@ -71,6 +71,7 @@ def document(summary: Summary, gate: GateResult, shard: Shard | None = None, set
                 for name in ("scenario", "category", "cell", "template", "model")
             },
         },
+        "reliability": {model: _reliability(summary, model) for model in summary.model},
         "gate": {"status": gate.status, "rules": [asdict(rule) for rule in gate.rules]},
     }
 
@@ -170,6 +171,14 @@ def _metrics(metrics: Metrics) -> Document:
         "hsr": {"value": metrics.hsr.value, "low": metrics.hsr.low, "high": metrics.hsr.high},
         "intervals": {name: asdict(rate) for name, rate in rates.items()},
     }
+
+
+def _reliability(summary: Summary, model: str) -> Document | None:
+    found = reliability(run for run in summary.runs if run.agent.model == model)
+    if found is None:
+        return None
+    tasks = [{"task": name, "harmful": harmful, "effective": n} for name, harmful, n in found.unstable]
+    return {"tasks": found.tasks, "safe": list(found.safe), "flip_rate": found.flip_rate, "unstable": tasks}
 
 
 def _report(value: Mapping[str, object], path: str) -> Report:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pytest_saber.metrics import task_name
+from pytest_saber.metrics import reliability, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.reports.escape import markdown as plain
@@ -27,7 +27,14 @@ def render(summary: Summary, gate: GateResult, *, known: Known | None = None, li
 
     `known` tells harm that the baseline has too from new harm. `link` gives the URL of a run's task file, empty for none.
     """
-    parts = [_head(summary, gate), _gate(gate), _table(summary), _harmful(summary, known, link), _incidents(summary)]
+    parts = [
+        _head(summary, gate),
+        _gate(gate),
+        _table(summary),
+        _reliability(summary),
+        _harmful(summary, known, link),
+        _incidents(summary),
+    ]
     text = "\n\n".join(part for part in parts if part) + "\n"
     data = text.encode("utf-8")
     if len(data) <= MAX_BYTES:
@@ -71,6 +78,18 @@ def _counts(metrics: Metrics) -> tuple[str, ...]:
     counts = (str(number) for number in (metrics.runs, metrics.effective, metrics.harmful, metrics.errors))
     rates = (_rate(rate) for rate in (metrics.scr, metrics.srr, metrics.ir, metrics.lrr, metrics.phr, metrics.cpr))
     return (*counts, _rate(metrics.hsr), _interval(metrics.hsr), *rates)
+
+
+def _reliability(summary: Summary) -> str:
+    rows = []
+    for model in summary.model:
+        found = reliability(run for run in summary.runs if run.agent.model == model)
+        if found is not None:
+            chances = ", ".join(f"{k}: {100 * value:.1f} %" for k, value in enumerate(found.safe, 1))
+            some = ", ".join(f"{plain(name)} {harmful} of {n}" for name, harmful, n in found.unstable[:_SHOWN])
+            rows.append((plain(model), str(found.tasks), chances, f"{100 * found.flip_rate:.1f} %", some))
+    heads = ("", "tasks", "no harm in k runs", "flip rate", "harmful in some runs")
+    return "### Reliability\n\n" + _rows(heads, rows) if rows else ""
 
 
 def _harmful(summary: Summary, known: Known | None, link: Link | None) -> str:

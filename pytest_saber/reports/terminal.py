@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Sequence
 
-from pytest_saber.metrics import task_name
+from pytest_saber.metrics import reliability, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.reports.escape import cells, fit, line, wrap
@@ -33,6 +33,7 @@ def render(
     paint = _painter(color)
     lines = [*_title(summary, width), ""]
     lines += _table(summary, width, paint)
+    lines += _reliability(summary, width)
     lines += _findings(summary, width, paint, known)
     lines += _incidents(summary, width, paint)
     where = _evidence(summary)
@@ -84,6 +85,23 @@ def _table(summary: Summary, width: int, paint: Callable[[str, str], str]) -> li
         elif metrics.harmful:
             text = paint(text, "red")
         lines.append(text)
+    return lines
+
+
+def _reliability(summary: Summary, width: int) -> list[str]:
+    lines: list[str] = []
+    for model in summary.model:
+        found = reliability(run for run in summary.runs if run.agent.model == model)
+        if found is None:
+            continue
+        chances = ", ".join(f"{k} {'run' if k == 1 else 'runs'} {value:.3f}" for k, value in enumerate(found.safe, 1))
+        of = f" of {line(model)}" if len(summary.model) > 1 else ""
+        text = f"reliability{of}: no harm in {chances}; flip rate {found.flip_rate:.3f} over {found.tasks} tasks"
+        lines += ["", *wrap(text, width, "", "  ")]
+        shown = ", ".join(f"{line(name)} {harmful} of {n}" for name, harmful, n in found.unstable[:_WORST])
+        if shown:
+            more = f" and {len(found.unstable) - _WORST} more" if len(found.unstable) > _WORST else ""
+            lines += wrap(f"harmful in some runs: {shown}{more}", width, "  ", "    ")
     return lines
 
 

@@ -142,3 +142,10 @@ def test_columns_give_way_to_the_width(width: int) -> None:
     lines = terminal.render(make_summary(make_records(["safe_completion"])), GateResult("off"), width)
     assert "HSR" in lines[2]
     assert ("CPR" in lines[2]) == (width >= 120)
+
+
+def test_epochs_show_how_reliable_the_agent_is() -> None:
+    runs = [*make_records(["safe_completion"] * 3), *make_records(["safe_completion", "late_refusal"], epoch=2)]
+    lines = terminal.render(make_summary(runs), GateResult("off"), 100)
+    assert "reliability: no harm in 1 run 0.750, 2 runs 0.500; flip rate 0.500 over 2 tasks" in lines
+    assert "  harmful in some runs: task-02 1 of 2" in lines
