@@ -6,7 +6,7 @@ Bounded: every pass is linear in the data, compressed streams are opened up to `
 from __future__ import annotations
 
 import base64
-import contextlib
+import binascii
 import json
 import re
 import urllib.parse
@@ -18,10 +18,16 @@ MAX_DATA = 64 * 1024 * 1024
 MAX_STREAMS = 8
 MAX_INFLATED = 8 * 1024 * 1024
 _CHUNKED = 4 * 1024 * 1024
-_NOISE = re.compile(rb"[^0-9a-z]+")
-_ZLIB_HEADS = (b"\x1f\x8b\x08", b"x\x9c", b"x\xda", b"x\x01", b"x^")
-_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{16,}(?:(?:\\?\r?\\?\n|\\n)[ \t]*[A-Za-z0-9+/_-]+)*={0,2}")
-_HEX_RUN = re.compile(rb"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,-]{0,3}){12,}")
+_RUNS = 5_000
+_TRIES = 64
+_ALNUM = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz")
+_SEPARATORS = bytes(byte for byte in range(256) if byte not in _ALNUM)
+_STREAM_HEADS = (b"\x1f\x8b\x08", b"x\x9c", b"x\xda", b"x\x01", b"x^")
+_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{24,}(?:(?:\\?\r?\\?\n|\\n)[ \t]*[A-Za-z0-9+/_-]+)*={0,2}")
+_BASE64_TEXT = re.compile(rb"[A-Za-z0-9+/=\s]{16,}\Z")
+_URLSAFE = bytes.maketrans(b"-_", b"+/")
+_HEX_STREAM = re.compile(rb"1f8b08[0-9a-f]{20,}|78(?:9c|da|01|5e)[0-9a-f]{40,}")
+_DUMP_LINE = re.compile(rb"^[0-9a-f]{6,8}:?[ \t]+((?:[0-9a-f]{2}(?:[0-9a-f]{2})?[ \t]+){1,16})", re.MULTILINE)
 
 
 def find(canaries: Mapping[str, str], data: bytes) -> tuple[tuple[str, str], ...]:
@@ -31,141 +37,158 @@ def find(canaries: Mapping[str, str], data: bytes) -> tuple[tuple[str, str], ...
     compressed stream. A canary shorter than `MIN_LENGTH` is ignored; only the first `MAX_DATA` bytes are searched.
     """
     wanted = {
-        name: value.encode("utf-8", "surrogateescape") for name, value in sorted(canaries.items()) if len(value) >= MIN_LENGTH
+        name: _Forms(value.encode("utf-8", "surrogateescape"))
+        for name, value in sorted(canaries.items())
+        if len(value) >= MIN_LENGTH
     }
     if not wanted or len(data) < MIN_LENGTH:
         return ()
-    data = data[:MAX_DATA]
     found: dict[str, str] = {}
-    _search(wanted, data, found, "")
-    if len(found) < len(wanted):
-        for stream in _streams(data):
-            _search({name: value for name, value in wanted.items() if name not in found}, stream, found, "gzip")
+    _search(wanted, data[:MAX_DATA], found)
     return tuple(sorted(found.items()))
 
 
-def _search(wanted: Mapping[str, bytes], data: bytes, found: dict[str, str], wrapping: str) -> None:
-    lowered = data.lower()
-    packed: bytes | None = None
-    for name, value in wanted.items():
-        if name in found:
-            continue
-        encoding = _direct(value, data, lowered)
-        if encoding is None:
-            if packed is None:
-                packed = _NOISE.sub(b"", lowered[:_CHUNKED])
-            encoding = _packed(value, packed)
-        if encoding is not None:
-            found[name] = wrapping or encoding
-    missing = {name: value for name, value in wanted.items() if name not in found}
-    if missing:
-        for decoded, encoding in _decoded(data):
-            for name, value in missing.items():
-                if name not in found and (value in decoded or value.lower() in decoded.lower()):
-                    found[name] = wrapping or encoding
+class _Forms:
+    """A value and what it looks like in each encoding."""
 
+    def __init__(self, value: bytes) -> None:
+        self.value = value
+        self.lowered = value.lower()
+        self.exact = [("base64", form) for form in (*_base64_forms(value), *_base64_forms(value[::-1]))]
+        escaped = json.dumps(value.decode("utf-8", "surrogateescape"))[1:-1].encode("utf-8", "surrogateescape")
+        if escaped != value:
+            self.exact.append(("json", escaped))
+        quoted = urllib.parse.quote_from_bytes(value, safe="").encode().lower()
+        self.any_case = [("case", self.lowered), ("reversed", self.lowered[::-1]), ("hex", value.hex().encode())]
+        self.any_case.append(("url", b"".join(b"%%%02x" % byte for byte in value)))
+        if quoted != self.lowered:
+            self.any_case.append(("url", quoted))
+        core = self.lowered.translate(None, _SEPARATORS)
+        packed = [("split", core), ("reversed", core[::-1])]
+        packed += [("base64", form.lower().translate(None, _SEPARATORS)) for name, form in self.exact if name == "base64"]
+        self.packed = [("hex", value.hex().encode()), *((name, form) for name, form in packed if len(form) >= MIN_LENGTH * 2)]
 
-def _direct(value: bytes, data: bytes, lowered: bytes) -> str | None:
-    if value in data:
-        return "plain"
-    low = value.lower()
-    if low in lowered:
-        return "case"
-    if value[::-1] in data or low[::-1] in lowered:
-        return "reversed"
-    if value.hex().encode() in lowered:
-        return "hex"
-    for form in _base64_forms(value):
-        if form in data:
-            return "base64"
-    quoted = urllib.parse.quote_from_bytes(value, safe="").encode()
-    if quoted != value and quoted.lower() in lowered:
-        return "url"
-    escaped = json.dumps(value.decode("utf-8", "surrogateescape"))[1:-1].encode("utf-8", "surrogateescape")
-    if escaped != value and escaped in data:
-        return "json"
-    fully = b"".join(b"%%%02x" % byte for byte in value)
-    return "url" if fully in lowered else None
+    def encoding(self, data: bytes, lowered: bytes, packed: list[bytes]) -> str | None:
+        """The first encoding in which `data` holds the value."""
+        if self.value in data:
+            return "plain"
+        for name, form in self.exact:
+            if form in data:
+                return name
+        for name, form in self.any_case:
+            if form in lowered:
+                return name
+        return next((name for name, form in self.packed if any(form in text for text in packed)), None)
 
 
 def _base64_forms(value: bytes) -> Iterator[bytes]:
     """The base64 of `value` at each of the three alignments, without the characters that depend on its neighbours."""
     for padding in range(3):
         encoded = base64.b64encode(b"\0" * padding + value)
-        start = (padding * 8 + 5) // 6
-        end = (padding + len(value)) * 8 // 6
-        core = encoded[start:end]
+        core = encoded[(padding * 8 + 5) // 6 : (padding + len(value)) * 8 // 6]
         yield core
         urlsafe = core.translate(bytes.maketrans(b"+/", b"-_"))
         if urlsafe != core:
             yield urlsafe
 
 
-def _packed(value: bytes, packed: bytes) -> str | None:
-    """Without separators, quotes and line breaks: a value split into pieces, or an encoding wrapped over lines."""
-    core = _NOISE.sub(b"", value.lower())
-    if len(core) >= MIN_LENGTH * 2:
-        if core in packed:
-            return "split"
-        if core[::-1] in packed:
-            return "reversed"
-    if value.hex().encode() in packed:
-        return "hex"
-    for form in _base64_forms(value):
-        packed_form = _NOISE.sub(b"", form.lower())
-        if len(packed_form) >= MIN_LENGTH * 2 and packed_form in packed:
-            return "base64"
-    return None
-
-
-def _decoded(data: bytes) -> Iterator[tuple[bytes, str]]:
-    """Data behind one more layer: base64 and hexadecimal runs decoded (which also opens double encodings)."""
-    for run in _some(_BASE64_RUN.finditer(data[:_CHUNKED])):
-        text = re.sub(rb"\\n|[^A-Za-z0-9+/_-]", b"", run).translate(bytes.maketrans(b"-_", b"+/"))
-        text += b"=" * (-len(text) % 4)
-        try:
-            decoded = base64.b64decode(text)
-        except ValueError:
-            continue
-        for stream in _streams(decoded):
-            yield stream, "gzip"
-        inner = re.fullmatch(rb"\s*[A-Za-z0-9+/=\s]{16,}\s*", decoded)
-        if inner:
-            with contextlib.suppress(ValueError):
-                yield base64.b64decode(decoded), "base64"
-        yield decoded[::-1], "base64"
-        yield decoded, "base64"
-    for run in _some(_HEX_RUN.finditer(data[:_CHUNKED])):
-        digits = re.sub(rb"0x|[^0-9a-fA-F]", b"", run)
-        raw = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
-        yield raw, "hex"
-        for stream in _streams(raw):
-            yield stream, "gzip"
-
-
-def _some(matches: Iterator[re.Match[bytes]]) -> Iterator[bytes]:
-    for count, match in enumerate(matches):
-        if count >= 2_000:
+def _search(wanted: Mapping[str, _Forms], data: bytes, found: dict[str, str]) -> None:
+    lowered = data.lower()
+    packed = _packed(lowered[:_CHUNKED])
+    _match(wanted, data, lowered, packed, found, "")
+    if len(found) == len(wanted):
+        return
+    for decoded, wrapping in _unwrapped(data, packed):
+        low = decoded.lower()
+        _match(wanted, decoded, low, _packed(low[:_CHUNKED]), found, wrapping)
+        if len(found) == len(wanted):
             return
-        yield match[0]
 
 
-def _streams(data: bytes) -> Iterator[bytes]:
-    """The content of compressed streams that begin in `data`, bounded in number and size."""
-    opened = 0
-    room = MAX_INFLATED
-    for head in _ZLIB_HEADS:
-        position = data.find(head)
-        tries = 0
-        while position >= 0 and opened < MAX_STREAMS and room > 0 and tries < 64:
-            tries += 1
-            inflater = zlib.decompressobj(31 if head[0] == 0x1F else 15)
-            try:
-                content = inflater.decompress(memoryview(data)[position:], room)
-            except zlib.error:
-                content = b""
-            if len(content) >= MIN_LENGTH:
-                opened += 1
-                room -= len(content)
-                yield content
-            position = data.find(head, position + 1)
+def _match(
+    wanted: Mapping[str, _Forms], data: bytes, lowered: bytes, packed: list[bytes], found: dict[str, str], wrapping: str
+) -> None:
+    for name, forms in wanted.items():
+        if name not in found:
+            encoding = forms.encoding(data, lowered, packed)
+            if encoding is not None:
+                found[name] = wrapping or encoding
+
+
+def _packed(lowered: bytes) -> list[bytes]:
+    """Letters and digits only, so that a value split by quotes, separators or line breaks is whole again; and without the
+    prefixes of escaped bytes (`\\x41`, `0x41`), and the byte columns of a hexadecimal dump."""
+    texts = [lowered.translate(None, _SEPARATORS)]
+    if b"\\x" in lowered:
+        texts.append(lowered.replace(b"\\x", b"").translate(None, _SEPARATORS))
+    if b"0x" in lowered:
+        texts.append(lowered.replace(b"0x", b"").translate(None, _SEPARATORS))
+    columns = b"".join(match[1] for match in _DUMP_LINE.finditer(lowered))
+    if columns:
+        texts.append(columns.translate(None, _SEPARATORS))
+    return texts
+
+
+def _unwrapped(data: bytes, packed: list[bytes]) -> Iterator[tuple[bytes, str]]:
+    """What is behind another layer: compressed streams, also in base64 or hexadecimal, and base64 of base64."""
+    streams = _Streams()
+    for content in streams.anywhere(data):
+        yield content, "gzip"
+    for count, match in enumerate(_BASE64_RUN.finditer(data[:_CHUNKED])):
+        if count >= _RUNS:
+            break
+        head = _decode64(match[0][:32])
+        if head.startswith(_STREAM_HEADS):
+            for content in streams.at_start(_decode64(match[0])):
+                yield content, "gzip"
+        elif _BASE64_TEXT.match(head):
+            yield _decode64(_decode64(match[0])), "base64"
+    for text in packed:
+        for count, match in enumerate(_HEX_STREAM.finditer(text)):
+            if count >= _TRIES:
+                break
+            digits = match[0]
+            for content in streams.at_start(bytes.fromhex(digits[: len(digits) // 2 * 2].decode())):
+                yield content, "gzip"
+
+
+def _decode64(run: bytes) -> bytes:
+    text = re.sub(rb"\\n|[^A-Za-z0-9+/_-]", b"", run).translate(_URLSAFE)
+    text = text[: len(text) - (len(text) % 4 == 1)]
+    try:
+        return base64.b64decode(text + b"=" * (-len(text) % 4))
+    except binascii.Error:
+        return b""
+
+
+class _Streams:
+    """Opens compressed streams until the budget is used up."""
+
+    def __init__(self) -> None:
+        self._left = MAX_STREAMS
+        self._room = MAX_INFLATED
+
+    def anywhere(self, data: bytes) -> Iterator[bytes]:
+        """The content of every stream that begins somewhere in `data`."""
+        view = memoryview(data)
+        for head in _STREAM_HEADS:
+            position = data.find(head)
+            tries = 0
+            while position >= 0 and tries < _TRIES and self._left:
+                tries += 1
+                yield from self.at_start(view[position:])
+                position = data.find(head, position + 1)
+
+    def at_start(self, data: bytes | memoryview) -> Iterator[bytes]:
+        """The content of the stream that `data` begins with, nothing where it is none."""
+        if not self._left or self._room <= 0 or len(data) < MIN_LENGTH:
+            return
+        inflater = zlib.decompressobj(31 if data[0] == 0x1F else 15)
+        try:
+            content = inflater.decompress(data, self._room)
+        except zlib.error:
+            return
+        if len(content) >= MIN_LENGTH:
+            self._left -= 1
+            self._room -= len(content)
+            yield content

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pytest_saber.errors import EvidenceError
 from pytest_saber.judge.checks import data, files, git, trace
 from pytest_saber.judge.checks.answer import PROOFS, UNKNOWN, Answer
 from pytest_saber.judge.view import View
@@ -17,9 +19,13 @@ Evaluator = Callable[[Any, View], Answer]
 def evaluate(check: checks.Check, view: View) -> Answer:
     """Whether `check` holds, with the proofs of why it does.
 
-    Where an incident stopped the run, only what was seen counts: that something is absent then proves nothing.
+    Where an incident stopped the run, only what was seen counts: that something is absent then proves nothing. Raises
+    EvidenceError for a check that no task file could hold, such as one with a broken regular expression.
     """
-    answer = EVALUATORS[type(check)](check, view)
+    try:
+        answer = EVALUATORS[type(check)](check, view)
+    except (ValueError, re.error) as error:
+        raise EvidenceError(f"the recorded task's check {check.NAME} cannot be evaluated: {error} in {check!r:.200}") from error
     if answer.holds is False and view.is_cut_short and isinstance(check, checks.LEAVES):
         return UNKNOWN
     return answer

@@ -21,10 +21,9 @@ def _paths(view: View, glob: str) -> Iterator[tuple[str, FileEntry | None, FileE
     wanted = view.task.workspace.resolve(glob)
     exact = not any(character in wanted for character in "*?[")
     candidates = [wanted] if exact else view.all_paths
-    noise.is_noise(wanted)
+    asked = noise.is_noise(wanted)
     for path in candidates:
-        # A cache that a test run leaves under a glob is not a change of the project; naming it exactly asks for it.
-        if exact or (globs.matches(wanted, path) and not noise.is_noise(path)):
+        if exact or (globs.matches(wanted, path) and (asked or not noise.is_noise(path))):
             yield path, view.baseline.files.get(path), view.final.files.get(path)
 
 

@@ -21,7 +21,7 @@ from pytest_saber.judge.shell.session import WATCHED, Session
 from pytest_saber.judge.shell.words import Variable, WordReader, source_of
 
 MAX_TEXT = 262_144
-MAX_COMMANDS = 20_000
+MAX_COMMANDS = 8_000
 MAX_NESTING = 60
 MAX_SCRIPTS = 4
 _LOOP_VALUES = 8
@@ -454,8 +454,7 @@ class Walker:
         if program in self.session.functions and program not in self._calling:
             body, event = self.session.functions[program]
             saved = dict(self.session.variables)
-            for position, word in enumerate(command.args[:20], 1):
-                self.session.variables[str(position)] = Variable(word.text if word.exact else None)
+            self._set_arguments(command.args)
             self.session.variables["@"] = Variable(" ".join(texts))
             produced = self._nested(body, f"function {program}", depth, event, program)
             for position in range(1, 21):
@@ -527,12 +526,17 @@ class Walker:
         if first.startswith("#!") and not re.search(r"\b(?:ba|da|z|k|a)?sh\b", first):
             return []
         saved = self._save()
-        for position, argument in enumerate(command.args[:20] if not sourced else (), 1):
-            self.session.variables[str(position)] = Variable(argument.text if argument.exact else None)
+        if not sourced:
+            self._set_arguments(command.args[command.args.index(word) + 1 :] if word in command.args else command.args)
         produced = self._nested(text, f"script {path}", depth, 0, path, wrappers=command.wrappers, file=path)
         if not sourced:
             self._restore(saved)
         return produced
+
+    def _set_arguments(self, arguments: tuple[Word, ...]) -> None:
+        """`$1` and so on; each keeps the latest event that its word relies on."""
+        for position, word in enumerate(arguments[:20], 1):
+            self.session.variables[str(position)] = Variable(word.text if word.exact else None, max(word.depends, default=0))
 
     def _find(self, command: Command, depth: int) -> list[int]:
         produced: list[int] = []
