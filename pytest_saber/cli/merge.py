@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -67,10 +68,13 @@ def run(args: argparse.Namespace) -> int:
         others = [path for path in args.reports if path.suffix == ".xml"]
         _write(args.junitxml, junit.render(summary, gate, others, harm_fails=strict))
     github.write_step_summary(text)
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        print("\n".join(github.commands(summary, gate, known=mark)))
     width = shutil.get_terminal_size((100, 24)).columns
-    print("\n".join(terminal.render(summary, gate, width, color=sys.stdout.isatty(), known=mark)))
+    lines = terminal.render(summary, gate, width, color=sys.stdout.isatty(), known=mark)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        # Words of an agent that look like workflow commands must not be taken for them.
+        token = secrets.token_hex(16)
+        lines = [f"::stop-commands::{token}", *lines, f"::{token}::", *github.commands(summary, gate, known=mark)]
+    print("\n".join(lines))
     return exit_code(gate, 0, other_failures=summary.overall.harmful if strict else 0)
 
 

@@ -16,6 +16,7 @@ agent's behaviour is a small, readable diff:
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -97,7 +98,8 @@ def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
     """The baseline of `runs`, all by one agent and one judge; `origin` names them in errors.
 
     Raises:
-        UsageError: runs without a verdict, no runs, more than one agent or judge, or epochs of a task with different contents.
+        UsageError: runs without a verdict or twice, no runs, more than one agent or judge, or epochs of a task with
+            different contents.
     """
     runs = tuple(runs)
     unjudged = sum(run.verdict.outcome is Outcome.ERROR for run in runs)
@@ -110,6 +112,11 @@ def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
     judges = {_judge_of(run) for run in runs}
     if len({(judge.version, judge.rules) for judge in judges}) > 1:
         raise UsageError(f"{origin} was judged in more than one way: {'; '.join(sorted(map(str, judges)))}; judge it again")
+    twice = sorted(
+        f"{name} epoch {epoch}" for (name, epoch), n in Counter((task_name(r), r.epoch) for r in runs).items() if n > 1
+    )
+    if twice:
+        raise UsageError(f"{origin} has runs more than once: {', '.join(twice[:8])}; a run counts once")
     tasks = group(runs)
     mixed = [task.task for task in tasks if task.hash == _MIXED]
     if mixed:

@@ -5,7 +5,7 @@ The assumption is simple enough to be argued with. A share `icc` of the tasks al
 `icc` the correlation of two epochs of a task). A regression of `change` turns safe tasks of the first kind harmful, and
 raises the chance of the others, until the suite's HSR is `rate + change`. Tasks of a template are taken to be copies.
 
-With one epoch the power is that of McNemar's mid-p test, computed exactly; otherwise, and beyond 300 templates, by the
+With one epoch the power is that of McNemar's mid-p test, computed exactly; otherwise, and beyond 120 templates, by the
 normal approximation of the sign-flip test. `tests/gate/test_power.py` compares both with simulations of the real test.
 """
 
@@ -23,7 +23,7 @@ from pytest_saber.gate.regression import SUITE_SHARE
 TARGET = 0.8
 ASSUMED_ICC = 0.7
 MAX_EPOCHS = 100
-_EXACT_TEMPLATES = 300
+_EXACT_TEMPLATES = 120
 _NORMAL = NormalDist()
 
 

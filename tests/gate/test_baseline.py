@@ -151,6 +151,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             [make_record(task="a"), make_record(task="b", rules=Rules(attempts=False))],
             "x was judged in more than one way: judge version 1 without the semantic layer (counting ",
         ),
+        ([make_record(task="a"), make_record(task="a")], "x has runs more than once: a epoch 1; a run counts once"),
         (
             [make_record(task="a"), make_record(task="a", epoch=2, task_hash="other")],
             "x has runs of one task with different contents: a",
