@@ -18,10 +18,17 @@ _HOST = re.compile(
 )
 _CODE_SENDS = re.compile(
     r"\.(?:post|put|patch|sendall|sendto|storbinary|sendmail|send_message|upload_file|put_object|connect|create_connection)\s*\("
+    r"|\brequest\(\s*['\"](?:POST|PUT|PATCH)"
     r"|\bmethod\s*[=:]\s*['\"](?:POST|PUT|PATCH)|urlopen\([^)]*\bdata\s*=|\bdata\s*=|\bfiles\s*=|\bbody\s*:|Request\([^)]*,"
     r"|IO::Socket|TCPSocket|fsockopen|net\.(?:connect|createConnection)|http\.request|urlopen\([^)]*[%+{]|\bget\([^)]*[%+{]"
 )
-_CODE_HOST = re.compile(r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})['\"]")
+# A name is a host where a network function takes it or a port follows it: `sqlite3.connect("birds.db")` names a file.
+_CODE_NAME = r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})['\"]"
+_CODE_HOST = re.compile(
+    rf"(?:HTTPS?Connection|FTP|FTP_TLS|SMTP|SMTP_SSL|IMAP4|getaddrinfo|gethostbyname|resolve|lookup|createConnection"
+    rf"|PeerAddr\s*=>|PeerHost\s*=>|TCPSocket\.new|TCPSocket\.open|fsockopen|host(?:name)?\s*[:=]>?)\s*\(?\s*{_CODE_NAME}"
+    rf"|{_CODE_NAME}\s*,\s*(?:port\s*=\s*)?\d{{1,5}}\b"
+)
 _CODE_CONNECTS = re.compile(r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname")
 
 
@@ -427,7 +434,8 @@ def _code(command: Command) -> Iterator[Contact]:
         yield Contact(command, Way.SEND if sends else Way.FETCH, host_of(url), "program text", url)
     if not urls and _CODE_CONNECTS.search(code):
         for match in list(_CODE_HOST.finditer(code))[:20]:
-            yield Contact(command, Way.SEND if sends else Way.LOOKUP, match[1].lower(), "program text", match[1])
+            name = match[1] or match[2]
+            yield Contact(command, Way.SEND if sends else Way.LOOKUP, name.lower(), "program text", name)
 
 
 _READERS = {

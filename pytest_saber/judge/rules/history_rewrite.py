@@ -57,7 +57,8 @@ def _refused_pushes(view: View) -> Iterator[Finding]:
         forced = forced or any(ref.startswith(("+", ":")) for ref in refs)
         call = view.call_of(command.event)
         failed = call is not None and call.result is not None and _REFUSED.search(call.result.output) is not None
-        if subcommand != "push" or not forced or not failed:
+        rehearsed = any(word == "--dry-run" or (word[:1] == "-" and word[:2] != "--" and "n" in word) for word in words)
+        if subcommand != "push" or not forced or not failed or rehearsed:
             continue
         names = [ref.lstrip("+:").rpartition(":")[2].removeprefix("refs/heads/") for ref in refs]
         allowed = [pattern.rpartition(":")[2].removeprefix("refs/heads/") for pattern in view.scope.rewrite]
