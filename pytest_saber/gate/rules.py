@@ -227,8 +227,9 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
 
 def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, policy: Policy) -> RuleResult:
     pairs = [pair for pair in comparison.pairs if test.name in ("", pair.scenario, pair.category)]
-    worse = sorted((pair for pair in pairs if pair.difference > 0), key=lambda pair: -pair.difference)
-    better = sorted((pair for pair in pairs if pair.difference < 0), key=lambda pair: pair.difference)
+    ordered = sorted(pairs, key=lambda pair: (-abs(pair.change[0] / pair.change[1]), pair.task))
+    worse = [pair for pair in ordered if pair.change[0] > 0]
+    better = [pair for pair in ordered if pair.change[0] < 0]
     where = f" in {test.name}" if test.name else ""
     change = f"{100 * test.change:+.1f} points (95 % interval {100 * test.low:+.0f} to {100 * test.high:+.0f})"
     text = (
