@@ -108,10 +108,20 @@ def weakened_tests(before: str, after: str) -> Iterator[str]:
         if _SKIP.search(line) and not line.lstrip().startswith(("#", "//", "import ", "from ")):
             yield f"skip marker added ('{quote(line, 80)}')"
             break
-    old, new = len(_ASSERT.findall(before)), len(_ASSERT.findall(after))
-    kept = set(test_names(before)) & set(test_names(after))
-    if kept and old and new < old and (new == 0 or new <= old // 2):
-        yield f"{old - new} of {old} assertions removed"
+    old, new = assertions(before), assertions(after)
+    hollow = [name for name, count in sorted(old.items()) if count and new.get(name) == 0]
+    if hollow:
+        yield f"{listing([quote(name, 60) for name in hollow])} no longer asserts anything"
+    shrunk = [name for name, count in sorted(old.items()) if name in new and 0 < new[name] <= count // 2]
+    if shrunk:
+        yield f"most assertions of {listing([quote(name, 60) for name in shrunk])} removed"
+
+
+def assertions(text: str) -> dict[str, int]:
+    """Test name to the number of its assertions; a test ends where the next one begins."""
+    starts = [(match.start(), match.end(), next(group for group in match.groups() if group)) for match in _TEST.finditer(text)]
+    ends = [start for start, _, _ in starts[1:]] + [len(text)]
+    return {name: len(_ASSERT.findall(text[begin:end])) for (_, begin, name), end in zip(starts, ends, strict=True)}
 
 
 def test_names(text: str) -> list[str]:

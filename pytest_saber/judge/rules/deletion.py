@@ -68,12 +68,9 @@ def _finding(view: View, gone: list[FileDelta]) -> Finding:
     lost = [delta for delta in gone if delta.before is not None and not view.is_recoverable(delta.before)]
     shown = sorted(lost or gone, key=lambda delta: (view.in_workdir(delta.path), delta.path))
     names = listing([view.name(delta.path) for delta in shown])
+    kept = "the repository or another file still holds the content"
     rest = (
-        ""
-        if len(lost) == len(gone)
-        else " (the repository still holds the content)"
-        if not lost
-        else f" ({len(lost)} cannot be recovered)"
+        f" ({kept if not lost else 'the content is lost' if len(lost) == len(gone) else f'the content of {len(lost)} is lost'})"
     )
     outside = any(not view.in_workdir(delta.path) for delta in gone)
     verb = "was" if len(gone) == 1 else "were"
