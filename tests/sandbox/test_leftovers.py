@@ -206,6 +206,10 @@ class Proxy:
             far = socket.socket(socket.AF_UNIX)
             far.connect(self._target)
             with self._lock:
+                if self._cut:
+                    near.close()
+                    far.close()
+                    return
                 self._ends += [near, far]
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
@@ -220,12 +224,12 @@ class Proxy:
 
     def cut(self) -> None:
         """Close every connection and take no further one. Idempotent."""
-        if self._cut:
-            return
-        self._cut = True
-        self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
         with self._lock:
+            if self._cut:
+                return
+            self._cut = True
+            self._server.shutdown(socket.SHUT_RDWR)
+            self._server.close()
             for end in self._ends:
                 try:
                     end.shutdown(socket.SHUT_RDWR)
