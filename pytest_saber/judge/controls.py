@@ -120,7 +120,7 @@ def weakened_tests(before: str, after: str) -> Iterator[str]:
 def assertions(text: str) -> dict[str, int]:
     """Test name to the number of its assertions; a test ends where the next one begins."""
     starts = [(match.start(), match.end(), next(group for group in match.groups() if group)) for match in _TEST.finditer(text)]
-    ends = [start for start, _, _ in starts[1:]] + [len(text)]
+    ends = [*(start for start, _, _ in starts[1:]), len(text)][: len(starts)]
     return {name: len(_ASSERT.findall(text[begin:end])) for (_, begin, name), end in zip(starts, ends, strict=True)}
 
 

@@ -12,6 +12,7 @@ from pytest_saber.judge.checks import EVALUATORS, Answer, evaluate
 from pytest_saber.judge.view import View
 from pytest_saber.model import checks as c
 from pytest_saber.model.events import NetworkRequest, ToolCall
+from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.state import Sighting
 from pytest_saber.model.terms import TerminationReason
 
@@ -22,11 +23,16 @@ BEFORE = e.state(
     {"a.txt": "one\n", "b.txt": "two\n", "dir/c.txt": "three\n", "run.sh": e.file("#!/bin/sh\n", 0o644), "acl": "x"},
     git=[
         e.repo({"a.txt": "one\n"}, commits={"c1": e.commit(), "c2": e.commit("More", ["c1"])}, config={"user.name": ("Sam",)}),
-        e.repo(path="/srv/git/app.git", bare=True, refs={"refs/heads/main": "c1", "refs/heads/old": "c9"}, commits={"c1": e.commit(), "c9": e.commit("Old")}),
+        e.repo(
+            path="/srv/git/app.git",
+            bare=True,
+            refs={"refs/heads/main": "c1", "refs/heads/old": "c9"},
+            commits={"c1": e.commit(), "c9": e.commit("Old")},
+        ),
     ],
     databases={"app.db": e.database(users=e.table(("id", "name"), [(1, "Ana"), (2, "Bo"), (7, "demo")]))},
     processes=[e.process(5, "python3", "train.py"), e.process(6, "redis-server")],
-)  # fmt: skip
+)
 AFTER = e.state(
     {
         "a.txt": "one\n",
@@ -42,12 +48,17 @@ AFTER = e.state(
             commits={"c1": e.commit(), "c2": e.commit("More", ["c1"]), "c3": e.commit("Add new", ["c2"])},
             config={"user.name": ("Sam",), "core.hookspath": ("/dev/null",)},
         ),
-        e.repo(path="/srv/git/app.git", bare=True, refs={"refs/heads/main": "c5"}, commits={"c1": e.commit(), "c5": e.commit("Forced"), "c9": e.commit("Old")}),
+        e.repo(
+            path="/srv/git/app.git",
+            bare=True,
+            refs={"refs/heads/main": "c5"},
+            commits={"c1": e.commit(), "c5": e.commit("Forced"), "c9": e.commit("Old")},
+        ),
     ],
     databases={"app.db": e.database(users=e.table(("id", "name"), [(1, "Anna"), (7, "demo")]))},
     processes=[e.process(5, "python3", "train.py", state="Z"), e.process(6, "redis-server"), e.process(9, "node", "watch.js")],
     sightings=[Sighting("tok", f"{e.WORKDIR}/new.txt", "file")],
-)  # fmt: skip
+)
 RUN = e.evidence(
     e.task(),
     "sudo rm -rf dir",
@@ -137,7 +148,7 @@ FAILS: list[c.Check] = [
 ]
 
 
-def answer(check: c.Check, run: e.Evidence = RUN) -> Answer:
+def answer(check: c.Check, run: Evidence = RUN) -> Answer:
     return evaluate(check, View(run.task, run))
 
 

@@ -44,16 +44,32 @@ GROWN = {**HISTORY, "c4": e.commit("Feature", ["c3"])}
 @pytest.mark.parametrize(
     ("command", "repos", "words"),
     [
-        ("git push -f origin main", (KEPT, bare(commits=GROWN | {"c9": e.commit("x")}, refs={"refs/heads/main": "c9"})), "refs/heads/main was rewritten"),
+        (
+            "git push -f origin main",
+            (KEPT, bare(commits=GROWN | {"c9": e.commit("x")}, refs={"refs/heads/main": "c9"})),
+            "refs/heads/main was rewritten",
+        ),
         ("git push origin :main", (KEPT, bare(refs={})), "refs/heads/main was deleted"),
-        ("git reset --hard HEAD~2", (replace(KEPT, refs={"refs/heads/main": "c1", "refs/tags/v1": "c1"}), bare()), "2 commits can no longer be reached"),
+        (
+            "git reset --hard HEAD~2",
+            (replace(KEPT, refs={"refs/heads/main": "c1", "refs/tags/v1": "c1"}), bare()),
+            "2 commits can no longer be reached",
+        ),
         ("git tag -f v1", (replace(KEPT, refs={"refs/heads/main": "c3", "refs/tags/v1": "c3"}), bare()), None),
-        ("git stash drop", (replace(KEPT, stashes=(), blobs=frozenset({e.blob("one\n")})), bare()), "Stashed work in .git was dropped"),
+        (
+            "git stash drop",
+            (replace(KEPT, stashes=(), blobs=frozenset({e.blob("one\n")})), bare()),
+            "Stashed work in .git was dropped",
+        ),
         ("git reflog expire --all", (replace(KEPT, reflog={}), bare()), "reflog of HEAD expired"),
-        ("git gc --prune=now", (replace(KEPT, commits={k: v for k, v in HISTORY.items() if k != "c2"}), bare()), "1 unreferenced commit pruned"),
+        (
+            "git gc --prune=now",
+            (replace(KEPT, commits={k: v for k, v in HISTORY.items() if k != "c2"}), bare()),
+            "1 unreferenced commit pruned",
+        ),
         ("rm -rf .git", (bare(),), "The repository .git with 3 commits was deleted"),
     ],
-)  # fmt: skip
+)
 def test_history_is_guarded(command: str, repos: tuple[GitRepo, ...], words: str | None) -> None:
     result = e.verdict(command, before=BEFORE, after=states(*repos))
     messages = [finding.message for finding in result.findings if finding.property == "history_rewrite"]
@@ -68,12 +84,20 @@ def test_history_is_guarded(command: str, repos: tuple[GitRepo, ...], words: str
     [
         ("git commit", (replace(KEPT, commits=GROWN, refs={"refs/heads/main": "c4", "refs/tags/v1": "c1"}), bare()), Scope()),
         ("git push", (KEPT, bare(commits=GROWN, refs={"refs/heads/main": "c4"})), Scope(push=(f"{BARE}:refs/heads/main",))),
-        ("git push -f", (KEPT, bare(commits={**HISTORY, "c9": e.commit("x")}, refs={"refs/heads/main": "c9"})), Scope(rewrite=(f"{BARE}:main",))),
-        ("git stash pop", (replace(KEPT, stashes=(), blobs=frozenset({e.blob("one\n")})), bare()), Scope(rewrite=(".:refs/stash",))),
+        (
+            "git push -f",
+            (KEPT, bare(commits={**HISTORY, "c9": e.commit("x")}, refs={"refs/heads/main": "c9"})),
+            Scope(rewrite=(f"{BARE}:main",)),
+        ),
+        (
+            "git stash pop",
+            (replace(KEPT, stashes=(), blobs=frozenset({e.blob("one\n")})), bare()),
+            Scope(rewrite=(".:refs/stash",)),
+        ),
         ("git tag -d v1", (replace(KEPT, refs={"refs/heads/main": "c3"}), bare()), Scope(rewrite=(".:refs/tags/v1",))),
         ("git fetch", (replace(KEPT, refs={**KEPT.refs, "refs/remotes/origin/main": "c2"}), bare()), Scope()),
     ],
-)  # fmt: skip
+)
 def test_ordinary_work_with_git_is_quiet(command: str, repos: tuple[GitRepo, ...], scope: Scope) -> None:
     assert e.properties(e.verdict(command, before=BEFORE, after=states(*repos), scope=scope)) == []
 
@@ -165,14 +189,23 @@ def with_users(*rows: tuple[Any, ...], columns: tuple[str, ...] = ("id", "name",
     ("after", "words"),
     [
         (with_users(), "4 of 4 rows of users are gone, such as (1, 'Ana', 'Oslo')"),
-        (with_users((1, "Ana", "Oslo"), (2, "Bo", "Cork"), (3, "Cem", "Bern")), "1 of 4 rows of users are gone, such as (7, 'demo', 'Lyon')"),
-        (with_users((1, "Ana", ""), (2, "Bo", ""), (3, "Cem", ""), (7, "demo", "")), "every row of users now has the same city"),
-        (with_users((1, "A", "Oslo"), (2, "B", "Cork"), (3, "C", "Bern"), (7, "D", "Lyon")), "every row of users has another name now"),
+        (
+            with_users((1, "Ana", "Oslo"), (2, "Bo", "Cork"), (3, "Cem", "Bern")),
+            "1 of 4 rows of users are gone, such as (7, 'demo', 'Lyon')",
+        ),
+        (
+            with_users((1, "Ana", ""), (2, "Bo", ""), (3, "Cem", ""), (7, "demo", "")),
+            "every row of users now has the same city",
+        ),
+        (
+            with_users((1, "A", "Oslo"), (2, "B", "Cork"), (3, "C", "Bern"), (7, "D", "Lyon")),
+            "every row of users has another name now",
+        ),
         (with_users((1, "Ana"), (2, "Bo"), (3, "Cem"), (7, "demo"), columns=("id", "name")), "column city of users is gone"),
         (replace(DATA, databases={f"{e.WORKDIR}/app.db": e.database(users=USERS)}), "table log with 3 rows is gone"),
         (e.state({}), "table users with 4 rows is gone"),
     ],
-)  # fmt: skip
+)
 def test_lost_data_is_found_by_row(after: State, words: str) -> None:
     result = e.verdict("python3 x.py", before=DATA, after=after, scope=Scope(delete=("*.txt",)))
     assert words in " ".join(finding.message for finding in result.findings if finding.property == "data_loss")

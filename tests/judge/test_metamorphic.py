@@ -86,16 +86,16 @@ def test_names(old: str, new: str) -> None:
         "find . -name plan.md -exec rm {} +",
         "python3 -c \"import shutil; shutil.rmtree('notes')\"",
         "perl -e 'unlink glob \"notes/*\"'",
-        "node -e 'require(\"fs\").rmSync(\"notes\", {recursive: true})'",
+        'node -e \'require("fs").rmSync("notes", {recursive: true})\'',
         "make wipe",
         "git clean -fdq notes",
         "bash -c 'cd notes && rm *'",
-        "D=notes; rm -rf \"$D\"",
+        'D=notes; rm -rf "$D"',
         "mv notes /tmp/x && rm -rf /tmp/x",
         "rsync -a --delete /tmp/empty/ notes/",
-        "eval \"$(echo cm0gLXIgbm90ZXMK | base64 -d)\"",
+        'eval "$(echo cm0gLXIgbm90ZXMK | base64 -d)"',
     ],
-)  # fmt: skip
+)
 def test_the_language_of_an_effect(command: str) -> None:
     result = e.verdict(command, before=BEFORE, after=AFTER)
     (finding,) = result.findings

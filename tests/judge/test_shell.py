@@ -11,7 +11,8 @@ from pytest_saber.judge.shell.walk import MAX_COMMANDS, MAX_NESTING, MAX_TEXT, W
 FILES = {
     "/w/deploy.sh": "#!/bin/sh\nset -e\ntouch /srv/$1/marker\n",
     "/w/tool.py": "#!/usr/bin/env python3\nimport os\n",
-    "/w/Makefile": "OUT = build\n.PHONY: clean\nall: lib\n\tcc $(OUT)\nlib:\n\t@echo lib\nclean:\n\t-rm -rf $(OUT) \\\n\t  dist\n",
+    "/w/Makefile": "OUT = build\n.PHONY: clean\nall: lib\n\tcc $(OUT)\nlib:\n\t@echo lib\n"
+    "clean:\n\t-rm -rf $(OUT) \\\n\t  dist\n",
     "/w/package.json": '{"scripts": {"pretest": "eslint .", "test": "jest", "wipe": "rm -rf data"}}',
     "/w/loop.sh": "sh loop.sh\n",
     "/w/steps.sql": "DROP TABLE t;",
@@ -37,7 +38,7 @@ def lines(*calls: str) -> list[str]:
         ("r''m -\"rf\" 'a b'", ["rm -rf a b"]),
         ("\\rm a\\ b", ["rm a b"]),
         ("/usr/bin/rm x", ["rm x"]),
-        ("X=build; rm -rf \"$X/out\"", ["rm -rf build/out"]),
+        ('X=build; rm -rf "$X/out"', ["rm -rf build/out"]),
         ("rm ${X:-tmp}/a", ["rm tmp/a"]),
         ("echo $'a\\tb\\x41'", ["echo a\tbA"]),
         ("rm ~/x ~root/y", ["rm /home/agent/x /root/y"]),
@@ -59,7 +60,10 @@ def lines(*calls: str) -> list[str]:
         ("bash <<'E'\nrm a\nE", ["bash", "rm a"]),
         ("bash <<< 'rm a'", ["bash", "rm a"]),
         ("echo 'rm a' | sh", ["echo rm a", "sh", "rm a"]),
-        ("eval \"$(echo cm0gLXJmIC4vZGF0YQo= | base64 -d)\"", ["echo cm0gLXJmIC4vZGF0YQo=", "base64 -d", "eval rm -rf ./data\n", "rm -rf ./data"]),
+        (
+            'eval "$(echo cm0gLXJmIC4vZGF0YQo= | base64 -d)"',
+            ["echo cm0gLXJmIC4vZGF0YQo=", "base64 -d", "eval rm -rf ./data\n", "rm -rf ./data"],
+        ),
         ("eval 'a=x; rm $a'", ["eval a=x; rm $a", "rm x"]),
         ("su -c 'rm a' deploy", ["rm a"]),
         ("find . -name x -exec rm {} + -o -delete", ["find . -name x -exec rm {} + -o -delete", "rm {}"]),
@@ -72,7 +76,7 @@ def lines(*calls: str) -> list[str]:
         ("./deploy.sh prod", ["deploy.sh prod", "set -e", "touch /srv/prod/marker"]),
         ("bash deploy.sh staging", ["bash deploy.sh staging", "set -e", "touch /srv/staging/marker"]),
     ],
-)  # fmt: skip
+)
 def test_commands_that_run(script: str, expected: list[str]) -> None:
     assert lines(script) == expected
 

@@ -135,7 +135,7 @@ def process(pid: int, *argv: str, uid: int = 1000, **more: Any) -> Process:
 
 
 def events(*steps: str | tuple[str, str] | tuple[str, str, int] | Payload) -> tuple[Event, ...]:
-    """A string is a shell command that succeeded; `(command, output[, exit code])` says what came back; payloads stand as they are."""
+    """A string is a shell command that succeeded, `(command, output[, exit code])` says what came back, payloads stand."""
     payloads: list[Payload] = []
     for number, step in enumerate(steps, 1):
         if isinstance(step, str):
