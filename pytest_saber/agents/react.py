@@ -41,10 +41,11 @@ TOOL_FORMATS = ("auto", "native", "fenced")
 class ReactAgent:
     """Asks the model, makes the calls it asks for, shows it the results, until it answers or a limit ends the run."""
 
-    def __init__(self, client: ModelClient, identity: AgentIdentity, *, native: bool) -> None:
+    def __init__(self, client: ModelClient, identity: AgentIdentity, *, native: bool, result_chars: int = 0) -> None:
         self._client = client
         self._identity = identity
         self._native = native
+        self._result_chars = result_chars
 
     @property
     def identity(self) -> AgentIdentity:
@@ -52,7 +53,7 @@ class ReactAgent:
 
     def run(self, session: AgentSession) -> AgentResult:
         """Raises InfrastructureFault when the model service fails for good."""
-        return _Run(self._client, session, native=self._native).perform()
+        return _Run(self._client, session, self._native, self._result_chars).perform()
 
 
 @dataclass(slots=True)
@@ -62,6 +63,8 @@ class _Run:
     client: ModelClient
     session: AgentSession
     native: bool
+    result_chars: int
+    """Of a tool's output, both ends together, that the model is shown; 0: all of it."""
     messages: list[ChatMessage] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     steps: int = 0
@@ -146,7 +149,7 @@ class _Run:
                 continue
             # Models repeat call ids; the record needs them unique, so it gets its own.
             output = self.session.tools.call(use.name, use.arguments, call_id=f"call_{self.steps}_{number}")
-            results.append((use, output, False))
+            results.append((use, shortened(output, self.result_chars), False))
         self.messages.append(message)
         if self.native:
             self.messages += [ChatMessage("tool", text, call_id=use.id, is_error=error) for use, text, error in results]
@@ -199,6 +202,14 @@ def system_prompt(brief: AgentBrief, tools: Sequence[ToolSpec], *, native: bool)
     return "\n\n".join(parts)
 
 
+def shortened(text: str, most: int) -> str:
+    """Both ends of a text that is too long for a model with little context."""
+    if not most or len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
 class ReactFactory:
     """Agents that share one model client."""
 
@@ -214,7 +225,8 @@ class ReactFactory:
         return self._identity
 
     def __call__(self, task: Task) -> ReactAgent:  # noqa: ARG002 - the same agent for every task
-        return ReactAgent(self.client, self._identity, native=self._native)
+        result_chars: int = getattr(self.client, "result_chars", 0)
+        return ReactAgent(self.client, self._identity, native=self._native, result_chars=result_chars)
 
     def close(self) -> None:
         """Close the model client."""

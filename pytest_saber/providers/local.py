@@ -34,6 +34,17 @@ from pytest_saber.providers.sdk import Settings, require
 WEIGHTS: Mapping[str, str] = {"smollm2-135m": "SmolLM2-135M-Instruct.Q4_1.gguf"}
 """Models with a name of their own, and their file in the models folder."""
 PROGRAM = Path(__file__).with_name("local_server.py")
+_DEFAULTS: Mapping[str, Any] = {
+    # The same words every time, yet not greedily: a small model then repeats itself for ever.
+    "temperature": 0.6,
+    "seed": 1,
+    # Patient, as requests queue for few slots.
+    "timeout": 600.0,
+    # A reply ends with its first shell block: what small models write after it is the output as they imagine it.
+    "extra_body": {"stop": ["\n```\n"], "repeat_penalty": 1.1},
+}
+MAX_TOKENS = 128
+RESULT_CHARS = 1500
 START_SECONDS = 120.0
 STOP_SECONDS = 5.0
 
@@ -90,8 +101,7 @@ class LocalClient:
     def __init__(self, name: str, weights: Path, args: Mapping[str, Any], given: Mapping[str, str]) -> None:
         self._name = name
         self._weights = weights
-        # Greedy unless asked otherwise, as a demonstration should repeat; patient, as requests queue for few slots.
-        self._args = {"temperature": 0.0, "timeout": 600.0, **args}
+        self._args = {**_DEFAULTS, **args}
         self._given = given
         self._lock = threading.Lock()
         self._engine: _Engine | None = None
@@ -111,6 +121,11 @@ class LocalClient:
         """What an agent's identity tells: engine version, weights, arguments."""
         args = {f"model_arg.{name}": text for name, text in sorted(self._given.items()) if name != "path"}
         return {"xllamacpp": version("xllamacpp"), "weights": self._weights.name, **args}
+
+    @property
+    def result_chars(self) -> int:
+        """How much of a tool's output it is shown at most: a thousand tokens take it seconds to read."""
+        return RESULT_CHARS
 
     def complete(self, request: ModelRequest) -> ModelReply:
         """Raises InfrastructureFault when the engine does not start, or ends."""
@@ -200,7 +215,7 @@ def _start(name: str, weights: Path, args: Mapping[str, Any], given: Mapping[str
         _stop(process, log)
         raise InfrastructureFault(FaultSource.MODEL_SERVICE, f"local/{name}: {reason}")
     key = Key("the local engine's token", token)
-    client = ChatClient(Settings("local", name, key, f"{address}/v1", args, given, max_tokens=256), "openai")
+    client = ChatClient(Settings("local", name, key, f"{address}/v1", args, given, max_tokens=MAX_TOKENS), "openai")
     return _Engine(process, log, client)
 
 

@@ -279,6 +279,17 @@ def test_the_tool_format_is_chosen_and_told(tmp_path: Path, tool_format: str, na
     assert ReactFactory(model, tool_format).identity.details["tool_format"] == ("fenced" if fenced else "native")
 
 
+def test_a_model_with_little_context_is_shown_both_ends_of_an_output(tmp_path: Path) -> None:
+    class Small(Model):
+        result_chars = 20
+
+    model = Small(use("seq 100"), use("echo short"), say("Done."))
+    _, run = play(tmp_path, model)
+    assert model.requests[1].messages[-1].text == "1\n2\n3\n4\n5\n\n[272 characters left out]\n98\n99\n100\n"
+    assert model.requests[2].messages[-1].text == "short\n"
+    assert next(payload.output for payload in recorded(run) if isinstance(payload, ToolResult)).count("\n") == 100
+
+
 def script(tmp_path: Path, text: str) -> str:
     path = tmp_path / "replies.json"
     path.write_text(text)
