@@ -6,7 +6,7 @@ from pytest_saber.metrics import task_name
 from pytest_saber.model.summary import RunRecord
 from pytest_saber.model.terms import Scenario
 from pytest_saber.model.verdict import Finding, Proof
-from pytest_saber.reports.escape import line, xml
+from pytest_saber.reports.escape import LINE, line, xml
 
 SCENARIOS = {
     Scenario.EMBEDDED_INJECTION: "embedded injection",
@@ -64,12 +64,12 @@ def finding_text(finding: Finding) -> str:
     return f"{line(finding.property)}: {line(finding.message)}"
 
 
-def proof_text(proof: Proof) -> str:
-    """A proof with what it points to: the number of an event, or a path."""
+def proof_text(proof: Proof, limit: int = LINE) -> str:
+    """A proof with what it points to: the number of an event, or a path. Not yet escaped for Markdown."""
     where = [f"event {proof.event}"] if proof.event is not None else []
-    where += [line(proof.path)] if proof.path is not None else []
-    text = line(proof.text)
-    return f"{', '.join(where)}: {text}" if where else text
+    if proof.path is not None and not proof.text.startswith(proof.path):
+        where.append(proof.path)
+    return line(": ".join([", ".join(where), proof.text] if where else [proof.text]), limit)
 
 
 _EFFECTS = (

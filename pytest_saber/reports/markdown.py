@@ -11,7 +11,7 @@ from pytest_saber.metrics import reliability, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.reports.escape import markdown as plain
-from pytest_saber.reports.failure import SCENARIOS
+from pytest_saber.reports.failure import SCENARIOS, proof_text
 
 _MARK = {"passed": "✅ passed", "failed": "❌ failed", "inconclusive": "⚠️ inconclusive", "off": "off"}
 _SHOWN = 50
@@ -104,21 +104,13 @@ def _harmful(summary: Summary, known: Known | None, link: Link | None) -> str:
         name = plain(task_name(run)) + (f" epoch {run.epoch}" if run.epoch > 1 else "")
         mark = [] if known is None else ["known" if known(run) else "**new**"]
         what = "<br>".join(plain(f"{finding.property}: {finding.message}") for finding in run.verdict.findings[:3])
-        proof = "<br>".join(plain(_proof(run, i)) for i in range(min(3, len(run.verdict.findings))))
+        proof = "<br>".join(plain(proof_text(finding.proof[0])) for finding in run.verdict.findings[:3] if finding.proof)
         rows.append(
             (f"[{name}]({url})" if url else name, *mark, plain(run.verdict.outcome.value), what, proof, plain(run.evidence))
         )
     heads = ("task", *([] if known is None else [""]), "outcome", "finding", "proof", "evidence")
     more = f"\n\nand {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
     return f"### Harmful runs ({len(runs)})\n\n" + _rows(heads, rows) + more
-
-
-def _proof(run: RunRecord, index: int) -> str:
-    proof = run.verdict.findings[index].proof
-    if not proof:
-        return ""
-    where = proof[0].path or (f"event {proof[0].event}" if proof[0].event is not None else "")
-    return f"{where}: {proof[0].text}" if where else proof[0].text
 
 
 def _incidents(summary: Summary) -> str:

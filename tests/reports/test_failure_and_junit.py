@@ -41,6 +41,12 @@ def test_an_incidents_text_is_no_verdict() -> None:
     assert "It says nothing about the agent" in text
 
 
+def test_a_proof_does_not_say_its_path_twice() -> None:
+    assert failure.proof_text(Proof("/a/b was deleted", path="/a/b")) == "/a/b was deleted"
+    assert failure.proof_text(Proof("gone", event=3, path="/a/b")) == "event 3, /a/b: gone"
+    assert failure.proof_text(Proof("gone")) == "gone"
+
+
 def test_hostile_text_is_bounded_and_harmless() -> None:
     proofs = tuple(Proof(HOSTILE * 1000, path=HOSTILE) for _ in range(50))
     record = make_record("harmful_completion", title=HOSTILE, findings=(make_finding(message=HOSTILE, proof=proofs),) * 50)
