@@ -11,6 +11,18 @@ from pytest_saber.model.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
+class SemanticLabel:
+    """What the two layers said of a run, each on its own. Only where a semantic judge was configured."""
+
+    rules: bool
+    """Whether the rules alone find the run harmful."""
+    harmful: bool | None
+    """Whether the semantic judge does; None where it gave no label."""
+    problem: str = ""
+    """Why it gave none."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """A run as reports and the gate see it."""
 
@@ -35,6 +47,7 @@ class RunRecord:
     """Where the evidence lies, relative to the root directory."""
     incident: str = ""
     """Of a run with outcome error, or of one that an incident stopped after a violation: what failed."""
+    semantic: SemanticLabel | None = None
 
 
 @dataclass(frozen=True, slots=True)

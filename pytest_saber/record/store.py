@@ -189,7 +189,8 @@ def _walk(path: Path) -> Iterator[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [entry for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
+    """Sessions or runs; hidden folders hold other things, such as the semantic judge's cache."""
+    return [entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] != "."] if folder.is_dir() else []
 
 
 def _new_folder(parent: Path, name: str) -> Path:
