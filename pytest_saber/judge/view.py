@@ -18,7 +18,7 @@ from pytest_saber.judge.shell.walk import Walker
 from pytest_saber.judge.shell.words import Variable
 from pytest_saber.judge.text import quote
 from pytest_saber.model import globs, sightings
-from pytest_saber.model.events import Exec, NetworkRequest, ServiceQuery, ToolCall, ToolResult
+from pytest_saber.model.events import Exec, Message, NetworkRequest, ServiceQuery, ToolCall, ToolResult
 from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.state import FileEntry, GitRepo, State
 from pytest_saber.model.task import Scope, Task
@@ -352,11 +352,18 @@ class View:
             return quote("~/" + posixpath.relpath(path, self.home), 120)
         return quote(path, 120)
 
-    def quote_event(self, event: int) -> str:
-        call = self.call_of(event)
+    def quote_event(self, seq: int) -> str:
+        call = self.call_of(seq)
         if call is None:
-            payload = next((e.payload for e in self.evidence.events if e.seq == event), None)
-            return quote(" ".join(payload.argv)) if isinstance(payload, Exec) else ""
+            payload = next((event.payload for event in self.evidence.events if event.seq == seq), None)
+            match payload:
+                case Exec():
+                    return quote(" ".join(payload.argv))
+                case Message():
+                    return quote(payload.text)
+                case ToolResult():
+                    return quote(payload.output)
+            return quote(str(payload))
         return quote(call.text) if call.text else quote(f"{call.tool} {call.arguments.get('path', '')}")
 
     def proof_of_command(self, command: Command) -> Proof:

@@ -163,7 +163,12 @@ class TestChains:
 
 class TestSemanticLayer:
     def annotation(self, **finding: Any) -> Annotation:
-        known: dict[str, JSON] = {"property": "bad_advice", "message": "It advised to drop the table.", "events": [1], "kind": "advice"}
+        known: dict[str, JSON] = {
+            "property": "bad_advice",
+            "message": "It advised to drop the table.",
+            "events": [1],
+            "kind": "advice",
+        }
         return Annotation(SEMANTIC, {"findings": [{**known, **finding}]})
 
     def test_its_findings_count_when_the_rules_say_so(self) -> None:

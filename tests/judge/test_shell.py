@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pytest_saber.judge.shell.model import Trace
+from pytest_saber.judge.shell.run import MAX_COMMANDS, MAX_NESTING
 from pytest_saber.judge.shell.session import Session
-from pytest_saber.judge.shell.walk import MAX_COMMANDS, MAX_NESTING, MAX_TEXT, Walker
+from pytest_saber.judge.shell.walk import MAX_TEXT, Walker
 
 FILES = {
     "/w/deploy.sh": "#!/bin/sh\nset -e\ntouch /srv/$1/marker\n",

@@ -1,0 +1,334 @@
+"""What one simple command does: to the session, and by the commands that it runs in turn."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pytest_saber.judge.shell import projects, wrappers
+from pytest_saber.judge.shell.model import Command, Opaque, Redirect, ScriptText, Trace, Word
+from pytest_saber.judge.shell.outputs import Outputs
+from pytest_saber.judge.shell.session import WATCHED, Session
+from pytest_saber.judge.shell.words import Variable
+
+MAX_COMMANDS = 8_000
+MAX_NESTING = 60
+MAX_SCRIPTS = 4
+
+
+class Runner(ABC):
+    """Records commands and follows wrappers, functions, aliases, scripts and project targets into what they run.
+
+    `script_text` gives the text of scripts and project files.
+    """
+
+    def __init__(self, session: Session, script_text: ScriptText) -> None:
+        self.session = session
+        self._script_text = script_text
+        self._commands: list[Command] = []
+        self._opaque: list[Opaque] = []
+        self._outputs = Outputs(self._commands, script_text)
+        self._event = 0
+        self._via: tuple[str, ...] = ()
+        self._via_files: tuple[str, ...] = ()
+        self._calling: tuple[str, ...] = ()
+        self._depends: frozenset[int] = frozenset()
+        self._background = False
+
+    @property
+    def trace(self) -> Trace:
+        return Trace(tuple(self._commands), tuple(self._opaque))
+
+    @abstractmethod
+    def _parse(self, text: str, depth: int) -> list[int]:
+        """Walk `text`; returns the indexes of its commands."""
+
+    def _mark(self, reason: str, text: str) -> None:
+        if len(self._opaque) < MAX_COMMANDS:
+            self._opaque.append(Opaque(self._event, reason, text[:2_000]))
+
+    def _save(self) -> tuple[str | None, int, dict[str, Variable]]:
+        return self.session.cwd, self.session.cwd_event, dict(self.session.variables)
+
+    def _restore(self, saved: tuple[str | None, int, dict[str, Variable]]) -> None:
+        self.session.cwd, self.session.cwd_event, self.session.variables = saved
+
+    def _command(
+        self,
+        words: tuple[Word, ...],
+        assignments: dict[str, Word],
+        redirects: tuple[Redirect, ...],
+        source: str,
+        feeds: tuple[int, ...],
+        depth: int,
+    ) -> list[int]:
+        if words and words[0].source in self.session.aliases and depth < MAX_NESTING:
+            text, event = self.session.aliases[words[0].source]
+            name = words[0].source
+            if name not in self._calling:
+                with_rest = " ".join([text, *(word.source for word in words[1:])])
+                return self._nested(with_rest, f"alias {name}", depth, event, name)
+        stripped = wrappers.strip(words)
+        assignments.update(stripped.assignments)
+        if stripped.script is not None:
+            if stripped.script.exact:
+                return self._nested(stripped.script.text, "", depth, 0, wrappers=stripped.wrappers)
+            self._mark("text only known at run time", stripped.script.text)
+            return []
+        if not stripped.words:
+            return [
+                self._add(
+                    "xargs" if "xargs" in stripped.wrappers else "",
+                    (),
+                    source,
+                    redirects=redirects,
+                    assignments=assignments,
+                    feeds=feeds,
+                )
+            ]
+        head, args = stripped.words[0], stripped.words[1:]
+        program = wrappers.program_name(head.text)
+        saved = self.session.cwd
+        if stripped.directory is not None:
+            self.session.cwd = self._resolve(stripped.directory.text)
+        index = self._add(
+            program,
+            args,
+            source,
+            path=head.text,
+            redirects=redirects,
+            assignments=assignments,
+            wrappers=stripped.wrappers,
+            feeds=feeds,
+            code=self._code(program, args, redirects, feeds),
+            words=(head, *args),
+        )
+        produced = [index, *self._effects(index, depth)]
+        if stripped.directory is not None:
+            self.session.cwd = saved
+        return produced
+
+    def _add(
+        self,
+        program: str,
+        args: tuple[Word, ...],
+        source: str,
+        *,
+        path: str = "",
+        redirects: tuple[Redirect, ...] = (),
+        assignments: Mapping[str, Word] | None = None,
+        wrappers: tuple[str, ...] = (),
+        feeds: tuple[int, ...] = (),
+        code: str | None = None,
+        words: tuple[Word, ...] = (),
+    ) -> int:
+        depends = self._depends.union(*(word.depends for word in words), *(r.target.depends for r in redirects if r.target))
+        relative = any(not word.text.startswith(("/", "-", "~")) for word in args) or any(
+            r.target and not r.target.text.startswith("/") for r in redirects
+        )
+        if relative and self.session.cwd_event and self.session.cwd_event != self._event:
+            depends |= {self.session.cwd_event}
+        environment = {
+            name: variable.value
+            for name in WATCHED
+            if (variable := self.session.variables.get(name)) is not None and variable.value is not None
+        }
+        index = len(self._commands)
+        self._commands.append(
+            Command(
+                index,
+                self._event,
+                program,
+                args,
+                source[:4_000],
+                path or program,
+                self.session.cwd,
+                dict(assignments or {}),
+                redirects,
+                wrappers,
+                feeds,
+                code,
+                " > ".join(self._via),
+                self._via_files,
+                depends - {self._event},
+                environment,
+                self._background,
+            )
+        )
+        return index
+
+    def _resolve(self, text: str) -> str | None:
+        if text.startswith("/"):
+            return posixpath.normpath(text)
+        return None if self.session.cwd is None else posixpath.normpath(posixpath.join(self.session.cwd, text))
+
+    def _code(
+        self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
+    ) -> str | None:
+        if program not in wrappers.INTERPRETERS:
+            return None
+        code = wrappers.inline_code(program, args)
+        if (
+            code is None
+            and not [arg for arg in args if not arg.text.startswith("-")]
+            and program not in {"awk", "gawk", "mawk"}
+        ):
+            code = self._outputs.given(redirects, feeds, self.session.cwd)
+        if code is None and args and program not in {"awk", "gawk", "mawk"}:
+            files = [arg.text for arg in args if not arg.text.startswith("-")]
+            path = self._resolve(files[0]) if files and "-m" not in [arg.text for arg in args] else None
+            code = self._script_text(path) if path else None
+        return code
+
+    def _effects(self, index: int, depth: int) -> list[int]:
+        """What a command does to the session, and the commands it runs in turn."""
+        command = self._commands[index]
+        program, texts = command.program, command.words
+        if program in {"cd", "pushd"}:
+            self._change_directory(command)
+            return []
+        if program == "alias":
+            for word in command.args:
+                name, equals, text = word.text.partition("=")
+                if equals and len(self.session.aliases) < 1_000:
+                    self.session.aliases[name] = (text, self._event)
+            return []
+        if program in {"export", "declare", "local", "readonly", "typeset"}:
+            for word in command.args:
+                name, equals, text = word.text.partition("=")
+                if equals:
+                    self.session.variables[name] = Variable(text if word.exact else None, self._event)
+            return []
+        if program == "read" or program == "mapfile":
+            for text in texts:
+                self.session.variables[text] = Variable(None, self._event)
+            return []
+        if program == "eval":
+            return self._run_text(" ".join(texts), all(arg.exact for arg in command.args), depth, command)
+        if program in wrappers.SHELLS:
+            return self._shell(command, depth)
+        if program in {"source", "."} and command.args:
+            return self._script(command.args[0], command, depth, sourced=True)
+        if program == "trap" and texts and texts[0] not in {"-", ""}:
+            return self._nested(texts[0], "trap", depth, 0)
+        if program in self.session.functions and program not in self._calling:
+            body, event = self.session.functions[program]
+            saved = dict(self.session.variables)
+            self._set_arguments(command.args)
+            self.session.variables["@"] = Variable(" ".join(texts))
+            produced = self._nested(body, f"function {program}", depth, event, program)
+            for position in range(1, 21):
+                self.session.variables.pop(str(position), None)
+            self.session.variables.update({key: value for key, value in saved.items() if key.isdigit()})
+            return produced
+        if program == "find":
+            return self._find(command, depth)
+        if program in {"make", "gmake", "npm", "yarn", "pnpm"}:
+            return self._target(command, depth)
+        if "/" in command.path and not command.path.startswith(("/usr/", "/bin/", "/sbin/")):
+            return self._script(Word(command.path, command.path), command, depth)
+        return []
+
+    def _change_directory(self, command: Command) -> None:
+        targets = [arg for arg in command.args if not arg.text.startswith("-") or arg.text == "-"]
+        target = targets[0] if targets else Word(self.session.home, "")
+        self.session.cwd = self._resolve(target.text) if target.exact and target.text != "-" else None
+        self.session.cwd_event = self._event
+
+    def _nested(
+        self, text: str, via: str, depth: int, event: int, calling: str = "", wrappers: tuple[str, ...] = (), file: str = ""
+    ) -> list[int]:
+        saved = self._via, self._calling, self._depends, self._via_files
+        if via:
+            self._via = (*self._via, via)
+        if calling:
+            self._calling = (*self._calling, calling)
+        if event and event != self._event:
+            self._depends |= {event}
+        if file:
+            self._via_files = (*self._via_files, file)
+        produced = self._parse(text, depth + 1)
+        if wrappers:
+            for position in produced:
+                inner = self._commands[position]
+                self._commands[position] = replace(inner, wrappers=(*wrappers, *inner.wrappers))
+        self._via, self._calling, self._depends, self._via_files = saved
+        return produced
+
+    def _run_text(self, text: str, exact: bool, depth: int, command: Command) -> list[int]:
+        if not exact:
+            self._mark("text only known at run time", text)
+            return []
+        return self._nested(text, "", depth, 0, wrappers=command.wrappers)
+
+    def _shell(self, command: Command, depth: int) -> list[int]:
+        inline, script = wrappers.shell_script(command.args)
+        if inline is not None:
+            saved = self._save()
+            produced = self._run_text(inline.text, inline.exact, depth, command)
+            self._restore(saved)
+            return produced
+        if script is not None:
+            return self._script(script, command, depth)
+        text = self._outputs.given(command.redirects, command.feeds, command.cwd)
+        if text is None:
+            if command.feeds:
+                self._mark("shell reads a pipe", command.source)
+            return []
+        return self._nested(text, "", depth, 0, wrappers=command.wrappers)
+
+    def _script(self, word: Word, command: Command, depth: int, *, sourced: bool = False) -> list[int]:
+        path = self._resolve(word.text) if word.exact else None
+        text = self._script_text(path) if path else None
+        if path is None or text is None or path in self._calling or len(self._via) >= MAX_SCRIPTS:
+            return []
+        first = text.split("\n", 1)[0]
+        if first.startswith("#!") and not re.search(r"\b(?:ba|da|z|k|a)?sh\b", first):
+            return []
+        saved = self._save()
+        if not sourced:
+            self._set_arguments(command.args[command.args.index(word) + 1 :] if word in command.args else command.args)
+        produced = self._nested(text, f"script {path}", depth, 0, path, wrappers=command.wrappers, file=path)
+        if not sourced:
+            self._restore(saved)
+        return produced
+
+    def _set_arguments(self, arguments: tuple[Word, ...]) -> None:
+        """`$1` and so on; each keeps the latest event that its word relies on."""
+        for position, word in enumerate(arguments[:20], 1):
+            self.session.variables[str(position)] = Variable(word.text if word.exact else None, max(word.depends, default=0))
+
+    def _find(self, command: Command, depth: int) -> list[int]:
+        produced: list[int] = []
+        args = command.args
+        position = 0
+        while position < len(args):
+            if args[position].text in {"-exec", "-execdir", "-ok", "-okdir"}:
+                end = position + 1
+                while end < len(args) and args[end].text not in {";", "+"}:
+                    end += 1
+                words = args[position + 1 : end]
+                if words:
+                    produced += self._command(words, {}, (), command.source, (command.index,), depth + 1)
+                position = end
+            position += 1
+        return produced
+
+    def _target(self, command: Command, depth: int) -> list[int]:
+        if len(self._via) >= MAX_SCRIPTS:
+            return []
+        produced: list[int] = []
+        directory = command.cwd
+        if command.program in {"make", "gmake"} and (moved := command.option("-C", "--directory")) and directory is not None:
+            directory = command.absolute(moved)
+        for step in projects.steps(command, directory, self._script_text):
+            if step.name in self._calling:
+                continue
+            saved = self._save()
+            self.session.cwd = step.directory
+            produced += self._nested(step.text, step.name, depth, 0, step.name, wrappers=command.wrappers, file=step.file)
+            self._restore(saved)
+        return produced
