@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,7 +39,7 @@ def choose_agent(config: pytest.Config, settings: Settings, model: str) -> Agent
         raise pytest.UsageError(str(error)) from None
 
 
-def choose_session(settings: Settings, root: Path) -> str:
+def choose_session(config: pytest.Config, settings: Settings) -> str:
     """A new session's name, or that of the session to go on with. Raises pytest.UsageError when there is no such session."""
     from pytest_saber.runner.session import new_session
 
@@ -53,7 +52,7 @@ def choose_session(settings: Settings, root: Path) -> str:
         return wanted or new_session()
     from pytest_saber.record.store import RunStore
 
-    known = RunStore(root / settings.text("runs_dir")).sessions()
+    known = RunStore(settings["runs_dir"].path(config)).sessions()
     if not wanted:
         return known[-1] if known else new_session()
     if wanted not in known:

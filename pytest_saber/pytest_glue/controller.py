@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +127,7 @@ class Controller:
         stop = self._executor.early_stop
         expected = self.ledger.expected(suite.collected)
         result = decision.decide(session, self.ledger, expected, self._agent(), stop.decision if stop is not None else None)
-        written = decision.write(self.config.rootpath, os.environ)
+        written = decision.write(os.environ)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
         if gate.mode == "gate" and incidents_only:
@@ -143,7 +144,30 @@ class Controller:
             records[0].agent if records else AgentIdentity(self.settings.text("agent"), ", ".join(self.settings["model"].lines))
         )
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, object, object]:
+        """Print the summary after pytest's own sections.
+
+        On GitHub Actions, words of an agent that look like workflow commands must not be taken for them.
+        """
+        decision = self._decision
+        if decision is None or decision.summary is None or decision.result is None:
+            return (yield)
+        commands = decision.workflow_commands(os.environ)
+        token = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
+        if token:
+            terminalreporter.write_line(f"::stop-commands::{token}")
+        try:
+            return (yield)
+        finally:
+            if token:
+                terminalreporter.write_line(f"::{token}::")
+            for line in commands:
+                terminalreporter.write_line(line)
+
+    @pytest.hookimpl(specname="pytest_terminal_summary")
+    def pytest_saber_summary(self, terminalreporter: Any) -> None:
+        """The table, the worst findings and the gate, between pytest's failures and its short summary."""
         decision = self._decision
         if decision is None or decision.summary is None or decision.result is None:
             return
@@ -155,7 +179,9 @@ class Controller:
         known = gate.known if gate.baseline is not None else None
         for line in terminal.render(decision.summary, decision.result, writer.fullwidth, writer.hasmarkup, known):
             terminalreporter.write_line(line)
-        for line in (*decision.notes, *decision.workflow_commands(self.config.rootpath, os.environ)):
+        from pytest_saber.annotate.agreement import summary_lines
+
+        for line in (*summary_lines(decision.summary.runs), *decision.notes):
             terminalreporter.write_line(line)
 
 

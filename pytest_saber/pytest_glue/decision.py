@@ -41,18 +41,18 @@ class Gate:
         return known(record, self.baseline)
 
 
-def read_gate(settings: Settings, root: Path) -> Gate:
+def read_gate(config: pytest.Config, settings: Settings) -> Gate:
     """Raises pytest.UsageError for limits, slices and baselines that cannot be used."""
     from pytest_saber.gate import baseline_file
     from pytest_saber.gate import policy as policies
 
     try:
         policy = policies.from_settings(settings.for_policy())
-        path = settings.text("baseline")
+        path = settings["baseline"]
         update = settings["update_baseline"].flag
-        baseline = baseline_file.load(root / path) if path and not update else None
+        baseline = baseline_file.load(path.path(config)) if path.text and not update else None
         # A session that writes a baseline accepts the harm it finds.
-        mode = policy.resolve_mode(baseline=bool(path))
+        mode = policy.resolve_mode(baseline=bool(path.text))
     except SaberError as error:
         raise pytest.UsageError(str(error)) from None
     return Gate(policy, baseline, mode.value, mode.origin)
@@ -144,12 +144,12 @@ class Decision:
                 )
                 self._config.hook.pytest_runtest_logreport(report=report)
 
-    def write(self, root: Path, environ: Mapping[str, str]) -> bool:
+    def write(self, environ: Mapping[str, str]) -> bool:
         """Write what was asked for. One that cannot be written is noted; False when there was one."""
         assert self.summary is not None  # noqa: S101 - called after `decide`
         assert self.result is not None  # noqa: S101
         written = True
-        for what, act in self._outputs(root, environ):
+        for what, act in self._outputs(environ):
             try:
                 act()
             except (OSError, SaberError) as error:
@@ -159,39 +159,39 @@ class Decision:
                 self.notes.append(f"{what} written")
         return written
 
-    def _outputs(self, root: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, Callable[[], object]]]:
+    def _outputs(self, environ: Mapping[str, str]) -> Iterator[tuple[str, Callable[[], object]]]:
         summary, result = self.summary, self.result
         assert summary is not None  # noqa: S101
         assert result is not None  # noqa: S101
         if self._settings["update_baseline"].flag:
             from pytest_saber.gate import baseline as baselines
 
-            path = root / self._settings.text("baseline")
+            path = self._settings["baseline"].path(self._config)
             yield f"baseline {path}", lambda: baselines.save(baselines.make(summary), path)
         if self._settings.text("json"):
             from pytest_saber.reports import json_report
 
-            target = self._config.invocation_params.dir / self._settings.text("json")
+            target = self._settings["json"].path(self._config)
             yield f"results {target}", lambda: _write(target, json_report.dumps(json_report.document(summary, result)))
         from pytest_saber.reports import github, markdown
 
         known = self._gate.known if self._gate.baseline is not None else None
         if self._settings.text("markdown"):
-            page = self._config.invocation_params.dir / self._settings.text("markdown")
+            page = self._settings["markdown"].path(self._config)
             yield f"results {page}", lambda: _write(page, markdown.render(summary, result, known=known))
         if environ.get("GITHUB_STEP_SUMMARY"):
-            link = github.task_link(environ, prefix=_prefix(root, environ))
+            link = github.task_link(environ, prefix=_prefix(self._config.rootpath, environ))
             text = markdown.render(summary, result, known=known, link=link)
             yield "GitHub step summary", lambda: github.write_step_summary(text, environ)
 
-    def workflow_commands(self, root: Path, environ: Mapping[str, str]) -> list[str]:
+    def workflow_commands(self, environ: Mapping[str, str]) -> list[str]:
         """Annotations for GitHub Actions, and nothing elsewhere."""
         from pytest_saber.reports import github
 
         if environ.get("GITHUB_ACTIONS") != "true" or self.summary is None or self.result is None:
             return []
         known = self._gate.known if self._gate.baseline is not None else None
-        return github.commands(self.summary, self.result, known=known, prefix=_prefix(root, environ))
+        return github.commands(self.summary, self.result, known=known, prefix=_prefix(self._config.rootpath, environ))
 
 
 def _prefix(root: Path, environ: Mapping[str, str]) -> str:

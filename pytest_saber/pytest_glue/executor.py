@@ -147,14 +147,14 @@ class Executor:
         if not self._session_name:
             from pytest_saber.pytest_glue.choice import choose_session
 
-            self._session_name = choose_session(self.settings, self.config.rootpath)
+            self._session_name = choose_session(self.config, self.settings)
         return self._session_name
 
     @property
     def gate(self) -> Gate:
         """Raises pytest.UsageError."""
         if self._gate is None:
-            self._gate = read_gate(self.settings, self.config.rootpath)
+            self._gate = read_gate(self.config, self.settings)
         return self._gate
 
     # --- what fixtures ask for -------------------------------------------------------------------------------------
@@ -170,12 +170,14 @@ class Executor:
 
     @property
     def runtime(self) -> Runtime:
-        """Made when first asked for."""
+        """Made when first asked for. Raises pytest.UsageError for a semantic judge that cannot be made."""
         if self._runtime is None:
             from pytest_saber.pytest_glue.runtime import Runtime
+            from pytest_saber.pytest_glue.semantic import choose_judge
 
             jobs = 0 if self.is_worker else self.settings["jobs"].count
-            self._runtime = Runtime(self.config, self.settings, self.session_name, jobs, self.progress)
+            judge = choose_judge(self.config, self.settings)
+            self._runtime = Runtime(self.config, self.settings, self.session_name, jobs, self.progress, judge)
         return self._runtime
 
     def run(self, request: pytest.FixtureRequest, task: Task, epoch: int, factory: AgentFactory) -> SaberRun:
@@ -197,10 +199,13 @@ class Executor:
         gate = self.gate
         if not run.verdict.harmful or gate.mode == "strict":
             return
+        from pytest_saber.reports.escape import line
+
         word = "" if gate.baseline is None else "known: " if gate.known(run.record) else "new: "
         findings = run.verdict.findings
         reason = f"{word}{run.verdict.outcome.value}: {findings[0].message if findings else run.verdict.reason}"
-        item.add_marker(pytest.mark.xfail(raises=HarmfulRun, strict=False, reason=reason))
+        # Only one line, as it is shown in lists; the properties and the summary have the rest.
+        item.add_marker(pytest.mark.xfail(raises=HarmfulRun, strict=False, reason=line(reason, 300)))
 
     # --- execution -------------------------------------------------------------------------------------------------
 

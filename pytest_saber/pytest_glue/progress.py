@@ -84,16 +84,17 @@ class ProgressLine:
                 reporter.ensure_newline()
                 reporter.write_line(f"saber: {line}")
 
-    def text(self) -> str:
-        """`saber: 12/40 done, 4 running, 3 harmful, about 2 min left`."""
-        parts = [f"{self._done}/{self.total} done"]
+    def text(self, room: int) -> str:
+        """`saber: 12/40 done, 4 running, 3 harmful, about 2 min left`, or as much of it as fits."""
+        parts = [f"saber: {self._done}/{self.total} done", f"{self._harmful} harmful"]
         if self._running:
-            parts.append(f"{self._running} running")
-        parts.append(f"{self._harmful} harmful")
+            parts.insert(1, f"{self._running} running")
         if 0 < self._done < self.total:
             left = (time.monotonic() - self._begin) / self._done * (self.total - self._done)
             parts.append(f"about {_duration(left)} left")
-        return f"saber: {', '.join(parts)}"
+        while len(", ".join(parts)) > room and len(parts) > 1:
+            parts.pop()
+        return ", ".join(parts)[:room]
 
     def _draw(self) -> None:
         if not self._waiting or self._terminal is None:
@@ -101,7 +102,7 @@ class ProgressLine:
         writer = self._config.get_terminal_writer()
         room = writer.fullwidth - writer.width_of_current_line - 2
         if room >= NARROWEST:
-            self._write(f"{SAVE} {self.text()[:room]}{ERASE_TO_END}{RESTORE}")
+            self._write(f"{SAVE} {self.text(room)}{ERASE_TO_END}{RESTORE}")
 
     def _write(self, text: str) -> None:
         if self._terminal is None:

@@ -42,8 +42,10 @@ def _plain(excinfo: pytest.ExceptionInfo[BaseException], record: RunRecord | Non
         message = str(excinfo.value)
         if record is not None:
             if record.incident and not record.verdict.harmful:
+                from pytest_saber.reports.escape import line
+
                 # Lists show the first words: what failed, not whose run it was.
-                message = f"no verdict: {record.incident}\n{message}"
+                message = f"no verdict: {line(record.incident)}\n{message}"
             shown.reprcrash = dataclasses.replace(shown.reprcrash, path=record.path, lineno=record.line)
         shown.reprcrash = dataclasses.replace(shown.reprcrash, message=message)
     return shown

@@ -7,7 +7,6 @@ item that uses the same fixture and nothing unusual can start before its turn.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import threading
@@ -21,15 +20,16 @@ import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault
 from pytest_saber.pytest_glue.collection import AGENT, EPOCH, TASK, fixture_definitions, runs_agent, task_of
+from pytest_saber.pytest_glue.settings import RULE_KINDS, Settings, kinds
 
 if TYPE_CHECKING:
+    from pytest_saber.annotate.semantic import SemanticJudge
     from pytest_saber.model.evidence import Evidence
     from pytest_saber.model.ports import AgentFactory, Sandbox, Workspace
     from pytest_saber.model.summary import RunRecord
     from pytest_saber.model.task import Task
-    from pytest_saber.model.verdict import Verdict
+    from pytest_saber.model.verdict import Rules, Verdict
     from pytest_saber.pytest_glue.progress import ProgressLine
-    from pytest_saber.pytest_glue.settings import Settings
     from pytest_saber.runner.cancellation import Cancellation
     from pytest_saber.runner.pipeline import Completed, Pipeline
     from pytest_saber.runner.scheduler import Scheduler
@@ -57,13 +57,22 @@ class SaberRun:
 class Runtime:
     """The runs of one process. `jobs` of 0 means no look-ahead: each run happens when its item asks for it."""
 
-    def __init__(self, config: pytest.Config, settings: Settings, session: str, jobs: int, progress: ProgressLine) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        session: str,
+        jobs: int,
+        progress: ProgressLine,
+        judge: SemanticJudge | None = None,
+    ) -> None:
         self.config = config
         self.settings = settings
         self.session = session
         self.items: Sequence[pytest.Item] = ()
         self._jobs = jobs
         self._progress = progress
+        self._judge = judge
         self._resume = settings["resume"].flag
         self._pipeline: Pipeline | None = None
         self._cancellation: Cancellation | None = None
@@ -116,9 +125,10 @@ class Runtime:
                 from pytest_saber.record.store import RunStore
                 from pytest_saber.runner.pipeline import Pipeline
 
-                folder = self.config.rootpath / self.settings.text("runs_dir")
-                store = RunStore(folder, redact=secrets(os.environ))
-                self._pipeline = Pipeline(self.session, LazySandbox(self._connect), store)
+                store = RunStore(self.settings["runs_dir"].path(self.config), redact=secrets(os.environ))
+                self._pipeline = Pipeline(
+                    self.session, LazySandbox(self._connect), store, _rules(self.settings), self._judge
+                )
             return self._pipeline
 
     def _connect(self) -> Sandbox:
@@ -140,6 +150,8 @@ class Runtime:
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is not None:
             pipeline.sandbox.close()
+        if self._judge is not None:
+            self._judge.close()
 
     # --- look-ahead ------------------------------------------------------------------------------------------------
 
@@ -201,11 +213,7 @@ class Runtime:
 
     def _read(self, path: Path, task: Task) -> Completed:
         """A finished run from the store, judged anew: the same evidence gives the same verdict, a newer judge its own."""
-        from pytest_saber.judge import judge
-        from pytest_saber.runner.pipeline import Completed
-
-        evidence = dataclasses.replace(self.pipeline.store.load(path), task=task)
-        return Completed(evidence, judge(task, evidence, self.pipeline.rules), path)
+        return self.pipeline.reread(path, task, self._cancel())
 
     def _cancel(self) -> Cancellation:
         if self._cancellation is None:
@@ -213,6 +221,13 @@ class Runtime:
 
             self._cancellation = Cancellation()
         return self._cancellation
+
+
+def _rules(settings: Settings) -> Rules:
+    from pytest_saber.model.verdict import Rules
+
+    counting = kinds(settings.text("rules"))
+    return Rules(**{kind: kind in counting for kind in RULE_KINDS})
 
 
 def _job(runtime: Runtime, task: Task, epoch: int, factory: AgentFactory) -> Any:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
@@ -65,6 +66,8 @@ MOST = 1000
 """Largest count that a setting accepts: beyond it, a typing error."""
 
 
+RULE_KINDS: Final = ("attempts", "reads", "semantic")
+
 JOBS: Final = str(min(4, 2 * (os.cpu_count() or 1)))
 """Runs at once when nothing is said: two cores saturate near four."""
 
@@ -101,6 +104,25 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
     Setting("epochs", Group.RUN, "runs of each task variant", Kind.COUNT, "K", "1"),
     Setting("jobs", Group.RUN, "runs at once in this process; xdist workers run one each", Kind.COUNT, "N", JOBS),
+    Setting(
+        "rules",
+        Group.RUN,
+        "kinds of finding that count beside effects, separated by commas: attempts, reads, semantic; or none",
+        metavar="KINDS",
+        default="attempts,reads,semantic",
+    ),
+    Setting(
+        "judge",
+        Group.RUN,
+        "the model of the semantic judge, which labels every run beside the rules: openai/NAME or anthropic/NAME "
+        "[default: the rules alone]",
+        metavar="PROVIDER/NAME",
+    ),
+    Setting(
+        "judge_votes", Group.RUN, "labels that the semantic judge gives each run; the majority counts", metavar="K", default="1"
+    ),
+    Setting("judge_base_url", Group.RUN, "address of the semantic judge's server", metavar="URL"),
+    Setting("judge_arg", Group.RUN, "a setting of the semantic judge's model client, repeatable", Kind.LINES, "KEY=VALUE"),
     Setting("image", Group.RUN, "workspace image to use instead of the one this package builds", metavar="IMAGE"),
     Setting(
         "runs_dir", Group.RUN, "folder of the evidence, with a folder for each session", metavar="DIR", default=".saber/runs"
@@ -181,6 +203,11 @@ class Value:
     def flag(self) -> bool:
         return self.text == "true"
 
+    def path(self, config: pytest.Config) -> Path:
+        """Relative to where pytest was started when a person typed it, to the root directory when it is configured."""
+        configured = self.is_default or self.origin.startswith("ini ")
+        return (config.rootpath if configured else config.invocation_params.dir) / self.text
+
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare every setting as option and ini value."""
@@ -240,6 +267,11 @@ def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
     return Settings(values)
 
 
+def kinds(text: str) -> list[str]:
+    """The kinds of finding that `--saber-rules` names."""
+    return [kind.strip() for kind in text.split(",") if kind.strip() not in ("", "none")]
+
+
 def _active(setting: Setting, config: pytest.Config, environ: Mapping[str, str]) -> Value:
     if not setting.ini_only:
         given = config.getoption(setting.ini)
@@ -264,6 +296,12 @@ def _problem(value: Value) -> str:
         return f"{text!r} is not a whole number from 1 to {MOST}"
     if setting.kind is Kind.FLAG and text not in ("", "true", "false"):
         return f"{text!r} is neither true nor false"
+    if setting.metavar == "KINDS":
+        unknown = [kind for kind in kinds(text) if kind not in RULE_KINDS]
+        if unknown:
+            close = difflib.get_close_matches(unknown[0], RULE_KINDS, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            return f"{unknown[0]!r} is not one of {', '.join(RULE_KINDS)}{hint}"
     if setting.metavar == "KEY=VALUE":
         bad = [line for line in value.lines if not line.partition("=")[0].strip() or "=" not in line]
         if bad:

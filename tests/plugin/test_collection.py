@@ -85,7 +85,7 @@ def test_every_location_leads_to_the_document(suite: Suite) -> None:
     assert line == "LOCATION ('tasks/one.yaml', 2, 'one')"
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 def test_a_broken_document_stops_the_session_with_its_problems(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.tasks("one")
     suite.add("tasks/broken.yaml", BROKEN)
@@ -96,7 +96,7 @@ def test_a_broken_document_stops_the_session_with_its_problems(suite: Suite, wor
     assert suite.opened == []
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 def test_going_on_after_a_broken_document_never_passes_the_gate(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.tasks("one")
     suite.add("tasks/broken.yaml", BROKEN)
@@ -109,7 +109,7 @@ def test_going_on_after_a_broken_document_never_passes_the_gate(suite: Suite, wo
     assert 'name="saber.gate" value="inconclusive"' in (suite.path / "out.xml").read_text()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 def test_an_id_that_two_files_have_is_a_collection_error(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.tasks("one")
     suite.add("tasks/other.yaml", document("one"))
@@ -118,7 +118,7 @@ def test_an_id_that_two_files_have_is_a_collection_error(suite: Suite, workers: 
     result.stdout.fnmatch_lines(["*tasks/other.yaml:*the id 'one' is already used by tasks/one.yaml*"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 def test_tasks_without_a_model_are_a_usage_error(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.tasks("one")
     result = suite.run(*workers)

@@ -33,6 +33,10 @@ def test_option_over_environment_over_ini(suite: Suite, monkeypatch: pytest.Monk
         (["--saber-policy=strikt"], "--saber-policy: 'strikt' is not one of strict, gate, report; did you mean 'strict'?"),
         (["--saber-epochs=0"], "--saber-epochs: '0' is not a whole number from 1 to 1000"),
         (["--saber-jobs=many"], "--saber-jobs: 'many' is not a whole number from 1 to 1000"),
+        (
+            ["--saber-rules=attempts,read"],
+            "--saber-rules: 'read' is not one of attempts, reads, semantic; did you mean 'reads'?",
+        ),
         (["--saber-model-arg=temperature"], "--saber-model-arg: 'temperature' is not KEY=VALUE"),
         (["--saber-update-baseline"], "--saber-update-baseline: name the file to write with --saber-baseline=FILE"),
         (["-o", "saber_tool_format=xml"], "ini saber_tool_format: 'xml' is not one of auto, native, fenced"),
@@ -90,3 +94,14 @@ def test_native_toml(suite: Suite) -> None:
     result = suite.run("-p", "no:cacheprovider")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*max_hsr <= 0.1 (ini saber_max_hsr)*"])
+
+
+def test_paths_are_relative_to_where_they_were_written(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\nsaber_markdown = page.md\n")
+    suite.tasks("a")
+    (suite.path / "sub").mkdir()
+    monkeypatch.chdir(suite.path / "sub")
+    assert suite.run(SAFE, "--saber-json=out.json", "../tasks").ret == 0
+    assert (suite.path / "sub/out.json").is_file()
+    assert (suite.path / "page.md").is_file()
+    assert (suite.path / ".saber/runs").is_dir()

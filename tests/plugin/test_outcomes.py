@@ -9,7 +9,7 @@ import pytest
 from support.suites import Suite, document
 
 SAFE, HARMFUL, NONE = "--saber-model=reference/safe", "--saber-model=reference/harmful", "--saber-model=reference/none"
-WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 
 
 @pytest.fixture
@@ -59,28 +59,34 @@ def test_an_incident_is_an_error_of_set_up_and_no_verdict(suite: Suite) -> None:
     assert outcomes == {"bad": "harmful_completion", "fine": "safe_completion", "torn": "error"}
 
 
-@WORKERS
-@pytest.mark.parametrize(
-    ("arguments", "code", "outcomes"),
-    [
-        pytest.param((SAFE,), 0, {"passed": 3}, id="strict-safe"),
-        pytest.param((HARMFUL,), 1, {"failed": 3}, id="strict-harmful"),
-        pytest.param((SAFE, "--saber-max-hsr=0"), 0, {"passed": 3}, id="limit-safe"),
-        pytest.param((HARMFUL, "--saber-max-hsr=0.5"), 10, {"xfailed": 3}, id="limit-harmful"),
-        pytest.param((HARMFUL, "--saber-max-hsr=1"), 0, {"xfailed": 3}, id="limit-loose"),
-        pytest.param((NONE, "--saber-max-hsr=1"), 11, {"passed": 3}, id="limit-nothing-effective"),
-        pytest.param((HARMFUL, "--saber-policy=report"), 0, {"xfailed": 3}, id="report-harmful"),
-        pytest.param((NONE, "--saber-policy=report"), 0, {"passed": 3}, id="report-incapable"),
-        pytest.param((HARMFUL, "--saber-max-hsr=1", "--saber-policy=strict"), 1, {"failed": 3}, id="strict-with-limit"),
-    ],
-)
-def test_exit_codes(
-    three: Suite, workers: tuple[str, ...], arguments: tuple[str, ...], code: int, outcomes: dict[str, int]
-) -> None:
-    result = three.run(*arguments, *workers)
+CODES = {
+    "strict-safe": ((SAFE,), 0, 0),
+    "strict-harmful": ((HARMFUL,), 1, 0),
+    "limit-safe": ((SAFE, "--saber-max-hsr=0"), 0, 0),
+    "limit-harmful": ((HARMFUL, "--saber-max-hsr=0.5"), 10, 3),
+    "limit-loose": ((HARMFUL, "--saber-max-hsr=1"), 0, 3),
+    "limit-nothing-effective": ((NONE, "--saber-max-hsr=1"), 11, 0),
+    "report-harmful": ((HARMFUL, "--saber-policy=report"), 0, 3),
+    "report-incapable": ((NONE, "--saber-policy=report"), 0, 0),
+    "strict-with-limit": ((HARMFUL, "--saber-max-hsr=1", "--saber-policy=strict"), 1, 0),
+}
+
+
+@pytest.mark.parametrize("case", CODES)
+def test_exit_codes(three: Suite, case: str) -> None:
+    arguments, code, xfailed = CODES[case]
+    result = three.run(*arguments)
     assert result.ret == code
-    found = result.parseoutcomes()
-    assert {name: found.get(name, 0) for name in ("xfailed",)} == {"xfailed": outcomes.get("xfailed", 0)}
+    assert result.parseoutcomes().get("xfailed", 0) == xfailed
+    assert len(three.opened) == 3
+
+
+@pytest.mark.parametrize("case", ["strict-harmful", "limit-safe", "limit-harmful", "limit-nothing-effective", "report-harmful"])
+def test_exit_codes_with_xdist(three: Suite, case: str) -> None:
+    arguments, code, xfailed = CODES[case]
+    result = three.run(*arguments, "-n", "1")
+    assert result.ret == code
+    assert result.parseoutcomes().get("xfailed", 0) == xfailed
     assert len(three.opened) == 3
 
 
@@ -94,25 +100,22 @@ def test_runs_without_a_verdict_never_pass_a_gate(suite: Suite, workers: tuple[s
     result.stdout.fnmatch_lines(["*saber-gate::errors*"])
 
 
-@WORKERS
-def test_incidents_within_the_error_budget_pass(suite: Suite, workers: tuple[str, ...]) -> None:
+def test_incidents_within_the_error_budget_pass(suite: Suite) -> None:
     suite.tasks("one", "two", "three")
     suite.add("tasks/torn.yaml", document("torn", safe="fault"))
-    assert suite.run(SAFE, "--saber-max-error-rate=0.3", *workers).ret == 0
-    assert suite.run(SAFE, "--saber-max-error-rate=0.2", *workers).ret != 0
+    assert suite.run(SAFE, "--saber-max-error-rate=0.3").ret == 0
+    assert suite.run(SAFE, "--saber-max-error-rate=0.2").ret != 0
 
 
-@WORKERS
-def test_the_failure_of_another_test_is_not_hidden_by_a_passing_gate(three: Suite, workers: tuple[str, ...]) -> None:
+def test_the_failure_of_another_test_is_not_hidden_by_a_passing_gate(three: Suite) -> None:
     three.add("tests/test_plain.py", "def test_plain(): assert False\n")
-    result = three.run(SAFE, "--saber-max-hsr=0", *workers)
+    result = three.run(SAFE, "--saber-max-hsr=0")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-@WORKERS
-@pytest.mark.parametrize("selection", [("-k", "one"), ("--deselect", "tasks/one.yaml::one")])
-def test_a_selection_never_passes_a_gate(three: Suite, workers: tuple[str, ...], selection: tuple[str, ...]) -> None:
-    result = three.run(SAFE, "--saber-max-hsr=0", *selection, *workers)
+@pytest.mark.parametrize("selection", ["-k one", "-k one -n 1", "--deselect tasks/one.yaml::one"])
+def test_a_selection_never_passes_a_gate(three: Suite, selection: str) -> None:
+    result = three.run(SAFE, "--saber-max-hsr=0", *selection.split())
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*of 3 collected runs were deselected*"])
 
@@ -129,12 +132,11 @@ def test_last_failed_never_passes_a_gate(suite: Suite, workers: tuple[str, ...])
     result.stdout.fnmatch_lines(["*2 task files were left out (--lf)*"])
 
 
-@WORKERS
-@pytest.mark.parametrize("stop", ["-x", "--maxfail=1"])
-def test_a_session_that_stopped_early_never_passes_a_gate(suite: Suite, workers: tuple[str, ...], stop: str) -> None:
+@pytest.mark.parametrize("stop", ["-x", "--maxfail=1 -n 1"])
+def test_a_session_that_stopped_early_never_passes_a_gate(suite: Suite, stop: str) -> None:
     suite.add("tasks/a.yaml", document("a", safe="fault"))
     suite.tasks("b", "c", "d", "e", "f", "g", "h")
-    result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-max-error-rate=1", stop, *workers)
+    result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-max-error-rate=1", *stop.split())
     assert result.ret not in (0, 4, 5)
     result.stdout.fnmatch_lines(["*stopping after 1 failures*"])
 
@@ -211,7 +213,7 @@ def test_own_bug(saber_run):
 """,
     )
     result = suite.run(HARMFUL, "--saber-max-hsr=1", "test_mine.py")
-    result.assert_outcomes(xfailed=1, failed=1)
+    result.assert_outcomes(xfailed=1, failed=1, passed=4)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
@@ -257,3 +259,37 @@ def test_deciding_early_needs_one_process(suite: Suite) -> None:
     result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-stop-when-decided", "-n", "1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --saber-stop-when-decided: deciding needs all records in one process*"])
+
+
+def test_github_gets_annotations_and_no_command_of_an_agents_making(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(suite.path.parent))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(suite.path / "summary.md"))
+    suite.tasks("bad")
+    result = suite.run(HARMFUL, "--saber-max-hsr=0", "--saber-markdown=page.md")
+    lines = result.outlines
+    start = next(number for number, line in enumerate(lines) if line.startswith("::stop-commands::"))
+    token = lines[start].removeprefix("::stop-commands::")
+    stop = lines.index(f"::{token}::")
+    assert len(token) == 32
+    assert start < next(number for number, line in enumerate(lines) if "FAILURES" in line) < stop
+    assert not any(line.startswith("::") for line in lines[start + 1 : stop])
+    commands = [line for line in lines[stop + 1 :] if line.startswith("::")]
+    assert any(line.startswith(f"::error file={suite.path.name}/tasks/bad.yaml,line=2") for line in commands)
+    assert "README.md was deleted" in (suite.path / "summary.md").read_text()
+    assert "README.md was deleted" in (suite.path / "page.md").read_text()
+
+
+def test_a_report_that_cannot_be_written_fails_the_session(suite: Suite) -> None:
+    suite.tasks("a")
+    suite.add("file", "")
+    result = suite.run(SAFE, "--saber-json=file/out.json")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["results *file/out.json was NOT written: *"])
+
+
+def test_which_findings_count_is_an_option(suite: Suite) -> None:
+    suite.tasks("a")
+    suite.run(SAFE, "--saber-rules=attempts", "--saber-baseline=base.json", "--saber-update-baseline")
+    rules = json.loads((suite.path / "base.json").read_text())["judge"]["rules"]
+    assert rules == {"attempts": True, "reads": False, "semantic": False}

@@ -88,7 +88,7 @@ class Suite:
         for name in [name for name in os.environ if name.startswith("SABER_")]:
             monkeypatch.delenv(name)
         pytester.makeconftest(CONFTEST)
-        pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\n")
+        pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p no:anyio -p no:hypothesispytest\n")
 
     def add(self, path: str, text: str) -> Path:
         file = self.path / path
