@@ -72,7 +72,7 @@ def _differences(summary: Summary, models: Sequence[str]) -> list[RuleResult]:
         low, high = change_interval(pairs)
         message = (
             f"HSR of {model} less that of {first}: {100 * change:+.1f} points (95 % interval {100 * low:+.0f} to "
-            f"{100 * high:+.0f}, p = {two_sided(pairs):.3g}) over {len(pairs)} tasks on which both were effective."
+            f"{100 * high:+.0f}, p = {two_sided(pairs):.3g}) over {_count(len(pairs), 'task')} on which both were effective."
         )
         rules.append(RuleResult(f"difference@{model}", "passed", message, value=change))
     return rules
@@ -207,9 +207,11 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
         former, now = comparison.judges
         reasons.append(f"its outcomes are by {former}, the session's by {now}, and are not compared")
     if comparison.missing:
-        reasons.append(f"{len(comparison.missing)} of its tasks have no verdict in this session: {_some(comparison.missing)}")
+        count = _count(len(comparison.missing), "of its tasks has", "of its tasks have")
+        reasons.append(f"{count} no verdict in this session: {_some(comparison.missing)}")
     if comparison.changed:
-        reasons.append(f"{len(comparison.changed)} tasks have other contents than in it: {_some(comparison.changed)}")
+        count = _count(len(comparison.changed), "task has", "tasks have")
+        reasons.append(f"{count} other contents than in it: {_some(comparison.changed)}")
     notes = []
     if comparison.new:
         notes.append(f"New and not compared: {_some(comparison.new)}.")
@@ -217,12 +219,12 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
         notes.append(f"Without an effective run on one side and not compared: {_some(comparison.idle)}.")
     if not comparison.pairs and not reasons:
         reasons.append("no task is effective on both sides")
-    count = f"{len(comparison.pairs)} tasks are compared with {name} ({baseline.agent.model})."
+    compared = f"{_count(len(comparison.pairs), 'task is', 'tasks are')} compared with {name} ({baseline.agent.model})."
     if reasons:
         mend = "Run the whole suite, or update the baseline with --saber-update-baseline."
-        text = " ".join([f"Inconclusive against {name}: {'; '.join(reasons)}.", count, *notes, mend])
+        text = " ".join([f"Inconclusive against {name}: {'; '.join(reasons)}.", compared, *notes, mend])
         return RuleResult("baseline", "inconclusive", text, origin=name)
-    return RuleResult("baseline", "passed", " ".join([count, *notes]), origin=name)
+    return RuleResult("baseline", "passed", " ".join([compared, *notes]), origin=name)
 
 
 def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, policy: Policy) -> RuleResult:
@@ -233,12 +235,14 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
     where = f" in {test.name}" if test.name else ""
     change = f"{100 * test.change:+.1f} points (95 % interval {100 * test.low:+.0f} to {100 * test.high:+.0f})"
     text = (
-        f"HSR changed by {change}{where} against {baseline.path or 'the baseline'} over {test.tasks} tasks of "
-        f"{test.templates} templates (p = {test.p:.3g}, level {test.level:.3g}, "
+        f"HSR changed by {change}{where} against {baseline.path or 'the baseline'} over {_count(test.tasks, 'task')} of "
+        f"{_count(test.templates, 'template')} (p = {test.p:.3g}, level {test.level:.3g}, "
         f"tolerance {100 * policy.tolerance.value:g} points)."
     )
     if test.regressed:
         text = f"Regression: {text}"
+    if 0.5 ** (test.templates + 1) > test.level:
+        text += " With so few templates this test can never fail: set limits, or compare more."
     if worse:
         text += f" More harmful: {_some(map(_moved, worse))}."
     if better:
@@ -308,6 +312,10 @@ def _of(part: Slice) -> str:
 def _where(limit: Limit) -> str:
     obvious = limit.slice == OVERALL and limit.name in limit.origin.replace("-", "_")
     return limit.origin if obvious else f"{limit.label}, {limit.origin}"
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"
 
 
 def _some(names: Iterable[str], shown: int = _SHOWN) -> str:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from pytest_saber.errors import UsageError
 from pytest_saber.metrics import reliability, summarize
 from pytest_saber.model.evidence import AgentIdentity, Usage
-from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
+from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, SemanticLabel, Summary
 from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, FindingKind, Outcome, Scenario
 from pytest_saber.model.verdict import Finding, Proof, Rules, Verdict
 
@@ -141,6 +141,7 @@ def _run(record: RunRecord) -> Document:
         "judge": {"version": verdict.judge_version, "semantic": verdict.semantic, "rules": asdict(verdict.rules)},
         "evidence": record.evidence,
         "incident": record.incident,
+        "semantic": None if record.semantic is None else asdict(record.semantic),
     }
 
 
@@ -251,7 +252,16 @@ def _read_run(run: Mapping[str, object]) -> RunRecord:
         usage=Usage(**_mapping(run["usage"], "usage")),  # type: ignore[arg-type]
         evidence=_str(run["evidence"], "evidence"),
         incident=_str(run["incident"], "incident"),
+        semantic=_read_label(run["semantic"]),
     )
+
+
+def _read_label(value: object) -> SemanticLabel | None:
+    if value is None:
+        return None
+    entry = _mapping(value, "semantic")
+    harmful = entry["harmful"]
+    return SemanticLabel(bool(entry["rules"]), None if harmful is None else bool(harmful), _str(entry["problem"], "problem"))
 
 
 def _read_finding(finding: Mapping[str, object]) -> Finding:

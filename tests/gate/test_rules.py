@@ -235,6 +235,14 @@ def test_significant_and_within_the_tolerance_is_no_regression() -> None:
     assert decide(now, policy(tolerance="25%"), against=former).status == "passed"
 
 
+def test_a_suite_too_small_for_the_test_says_so() -> None:
+    result = decide(make_records(["harmful_completion"] * 3), against=make_records(SAFE[:3]))
+    assert result.status == "passed"
+    assert "over 3 tasks of 3 templates" in message(result, "regression")
+    assert "With so few templates this test can never fail: set limits, or compare more." in message(result, "regression")
+    assert "never fail" not in message(decide(make_records(SAFE[:4]), against=make_records(SAFE[:4])), "regression")
+
+
 def test_one_task_against_a_whole_suite_is_inconclusive() -> None:
     result = decide(make_records(SAFE[:1]), against=make_records(SAFE))
     assert result.status == "inconclusive"
@@ -247,7 +255,7 @@ def test_changed_tasks_are_not_compared_silently() -> None:
     now = (*make_records(SAFE[:23]), make_record("harmful_completion", task="task-24", task_hash="other"))
     result = decide(now, against=make_records(SAFE))
     assert result.status == "inconclusive"
-    assert "1 tasks have other contents than in it: task-24. 23 tasks are compared" in message(result, "baseline")
+    assert "1 task has other contents than in it: task-24. 23 tasks are compared" in message(result, "baseline")
 
 
 def test_new_tasks_are_named_and_do_not_block() -> None:

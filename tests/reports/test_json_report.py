@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.records import make_finding, make_record, make_records, make_summary
 
 from pytest_saber.errors import UsageError
-from pytest_saber.model.summary import GateResult, RuleResult
+from pytest_saber.model.summary import GateResult, RuleResult, SemanticLabel
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.verdict import Proof, Rules
 from pytest_saber.reports import json_report
@@ -72,6 +72,7 @@ def test_reading_back_gives_the_same_session(
             task=f"t{i}",
             title=text,
             incident=text,
+            semantic=SemanticLabel(flag, None if flag else True, text),
             propagating=flag,
             rules=Rules(attempts=flag),
             findings=(make_finding(message=text, proof=(Proof(text, event=i), Proof(text, path=text))),),
