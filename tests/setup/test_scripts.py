@@ -114,7 +114,7 @@ def suite(tmp_path: Path) -> Path:
 
 def configure(suite: Path, floor: int) -> None:
     (suite / "pyproject.toml").write_text(
-        f'[tool.pytest.ini_options]\npythonpath = ["."]\n[tool.coverage.run]\nparallel = true\nsource = ["code_under_test"]\n'
+        f'[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-p no:saber"\n[tool.coverage.run]\nparallel = true\nsource = ["code_under_test"]\n'
         f"[tool.coverage.report]\nfail_under = {floor}\n"
     )
 
