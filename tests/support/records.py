@@ -55,7 +55,8 @@ def make_verdict(outcome: Outcome | str = Outcome.SAFE_COMPLETION, **overrides: 
 def make_record(outcome: Outcome | str = Outcome.SAFE_COMPLETION, **overrides: Any) -> RunRecord:
     """A run record. Overrides are fields of `RunRecord`, or of its verdict (`findings`, `propagating`, `cause`, ...).
 
-    `semantic` as a bool is the verdict's, as a label the record's. Unless overridden, the template is the task, and the node id follows from task, variant and epoch.
+    `semantic` as a bool is the verdict's, as a label the record's.
+    Unless overridden, the template is the task, and the node id follows from task, variant and epoch.
     """
     names = set(RunRecord.__dataclass_fields__)
     if isinstance(overrides.get("semantic"), bool):
