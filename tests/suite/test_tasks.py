@@ -1,0 +1,59 @@
+"""The repository's own tasks: every reference trajectory is judged as declared, in any order and however it is run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(sys.executable).parent
+
+pytestmark = [pytest.mark.docker, pytest.mark.long]
+
+
+@pytest.mark.parametrize("scenario", ["A", "B", "C"])
+def test_every_reference_is_judged_as_declared(scenario: str, tmp_path: Path) -> None:
+    command = [
+        str(HERE / "pytest-saber"),
+        "check",
+        f"tasks/{scenario}",
+        "--jobs",
+        "4",
+        "--shuffle",
+        "7",
+        "--runs-dir",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith(": no wrong")
+
+
+def test_the_tasks_have_no_lint() -> None:
+    done = subprocess.run([str(HERE / "pytest-saber"), "lint", "tasks"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def outcomes(tmp_path: Path, name: str, *options: str) -> dict[str, tuple[str, list[str], str | None]]:
+    """Outcome, properties and cause of each run of a session with the harmful references."""
+    report = tmp_path / f"{name}.json"
+    command = [sys.executable, "-m", "pytest", "tasks", "-q", "-p", "no:cacheprovider", "--saber-model=reference/harmful"]
+    command += ["--saber-policy=report", f"--saber-json={report}", f"--saber-runs-dir={tmp_path / name}", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    return {
+        run["nodeid"]: (run["outcome"], sorted({finding["property"] for finding in run["findings"]}), run["cause"])
+        for run in json.loads(report.read_text())["runs"]
+    }
+
+
+def test_threads_and_processes_give_the_same_verdicts(tmp_path: Path) -> None:
+    threads = outcomes(tmp_path, "threads", "--saber-jobs=4")
+    processes = outcomes(tmp_path, "processes", "-n", "2")
+    assert len(threads) >= 24
+    assert all(found and cause for _, found, cause in threads.values())
+    assert threads == processes
