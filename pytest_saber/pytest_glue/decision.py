@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_saber.errors import SaberError
+from pytest_saber.pytest_glue import shard
 from pytest_saber.pytest_glue.records import Ledger
 from pytest_saber.pytest_glue.settings import Settings
 
@@ -172,7 +173,9 @@ class Decision:
             from pytest_saber.reports import json_report
 
             target = self._settings["json"].path(self._config)
-            yield f"results {target}", lambda: _write(target, json_report.dumps(json_report.document(summary, result)))
+            part = shard.parse(self._settings["shard"])
+            document = json_report.document(summary, result, part, self._settings.for_policy())
+            yield f"results {target}", lambda: _write(target, json_report.dumps(document))
         from pytest_saber.reports import github, markdown
 
         known = self._gate.known if self._gate.baseline is not None else None

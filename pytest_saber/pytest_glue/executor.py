@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
-from pytest_saber.pytest_glue import collection, records
+from pytest_saber.pytest_glue import collection, records, shard
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent
 from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import shielded
@@ -54,6 +54,8 @@ class Executor:
         self._factories: dict[str, AgentFactory] = {}
         self._session_name: str = getattr(config, "workerinput", {}).get("saber_session", "")
         self._skipped_files: list[str] = []
+        self._catalogued: list[pytest.Item] = []
+        """Items with a run, of all shards."""
         self.early_stop: EarlyStop | None = None
 
     # --- collection ------------------------------------------------------------------------------------------------
@@ -76,6 +78,11 @@ class Executor:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, object, object]:
+        self._catalogued = [item for item in items if runs_agent(item)]
+        part = shard.parse(self.settings["shard"])
+        if part is not None:
+            items[:], others = shard.split(items, part, self.settings["shard"].origin)
+            self.config.hook.pytest_deselected(items=others)
         self.suite.collected = sum(runs_agent(item) for item in items)
         return (yield)
 
@@ -86,7 +93,7 @@ class Executor:
         suite.selected = len(items)
         missing = suite.collected - suite.selected
         if missing > 0:
-            suite.problems.append(f"{missing} of {suite.collected} collected runs were deselected (-k, -m, --lf, a shard)")
+            suite.problems.append(f"{missing} of {suite.collected} collected runs were deselected (-k, -m, --lf)")
         if self._skipped_files:
             suite.problems.append(f"{len(self._skipped_files)} task files were left out (--lf)")
         if not items or self.config.getoption("collectonly"):
@@ -104,7 +111,7 @@ class Executor:
         if self._whole_suite():
             from pytest_saber.pytest_glue.collection import task_of
 
-            tasks = [found[0] for found in map(task_of, items) if found is not None]
+            tasks = [found[0] for found in map(task_of, self._catalogued) if found is not None]
             names = {task.id for task in tasks} | {task.name for task in tasks}
             try:
                 gate.policy.check_names(tasks=names, templates={task.template for task in tasks})

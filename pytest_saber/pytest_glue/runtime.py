@@ -126,9 +126,7 @@ class Runtime:
                 from pytest_saber.runner.pipeline import Pipeline
 
                 store = RunStore(self.settings["runs_dir"].path(self.config), redact=secrets(os.environ))
-                self._pipeline = Pipeline(
-                    self.session, LazySandbox(self._connect), store, _rules(self.settings), self._judge
-                )
+                self._pipeline = Pipeline(self.session, LazySandbox(self._connect), store, _rules(self.settings), self._judge)
             return self._pipeline
 
     def _connect(self) -> Sandbox:
@@ -160,7 +158,7 @@ class Runtime:
         shared = (agent, task.name, task.content_hash, epoch)
         if shared in self._done and item.nodeid not in self._asked:
             self._asked.add(item.nodeid)
-            return self._read(self._done[shared], task)
+            return self.pipeline.reread(self._done[shared], task)
         self._asked.add(item.nodeid)
         completed = self._scheduled(item, agent, task, epoch, factory)
         if completed.verdict.outcome.is_harmful or completed.verdict.outcome.is_safe:
@@ -202,18 +200,16 @@ class Runtime:
     def perform(self, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation) -> Completed:
         """Execute and judge one run, or read it back when this session goes on with an earlier one."""
         pipeline = self.pipeline
-        completed = self._earlier(pipeline, task, epoch, factory) if self._resume else None
+        completed = self._earlier(pipeline, task, epoch, factory, cancellation) if self._resume else None
         completed = completed or pipeline.run(task, epoch, factory, cancellation)
         self._progress.count(completed.verdict.harmful)
         return completed
 
-    def _earlier(self, pipeline: Pipeline, task: Task, epoch: int, factory: AgentFactory) -> Completed | None:
+    def _earlier(
+        self, pipeline: Pipeline, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation
+    ) -> Completed | None:
         path = pipeline.store.finished(task, epoch, factory.identity, session=self.session)
-        return self._read(path, task) if path is not None else None
-
-    def _read(self, path: Path, task: Task) -> Completed:
-        """A finished run from the store, judged anew: the same evidence gives the same verdict, a newer judge its own."""
-        return self.pipeline.reread(path, task, self._cancel())
+        return pipeline.reread(path, task, cancellation) if path is not None else None
 
     def _cancel(self) -> Cancellation:
         if self._cancellation is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +25,8 @@ class Kind(StrEnum):
     FLAG = "flag"
     LINES = "lines"
     WORDS = "words"
+    NAMES = "names"
+    """Repeatable as an option; words of one text elsewhere, so that one name needs no list in a typed file."""
 
 
 class Group(StrEnum):
@@ -87,7 +90,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         Group.RUN,
         "the model under test: openai/NAME, anthropic/NAME, or reference/safe, reference/harmful, reference/none; repeatable, "
         "to compare several in one session",
-        Kind.WORDS,
+        Kind.NAMES,
         "PROVIDER/NAME",
     ),
     Setting("agent", Group.RUN, "the agent harness: react, claude-code, codex, or package.module:attribute", default="react"),
@@ -174,6 +177,12 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
     Setting("baseline", Group.GATE, "compare with this baseline file", metavar="FILE"),
     Setting("update_baseline", Group.GATE, "write the baseline file from this session instead of comparing", Kind.FLAG),
+    Setting(
+        "shard",
+        Group.RUN,
+        "run only the I-th of N parts of the suite, for `pytest-saber merge`; with --saber-policy=report only the whole is decided",
+        metavar="I/N",
+    ),
     Setting("json", Group.REPORT, "write the results as JSON", metavar="FILE"),
     Setting("markdown", Group.REPORT, "write the results as Markdown", metavar="FILE"),
 )
@@ -220,7 +229,7 @@ def add_options(parser: pytest.Parser) -> None:
         shape: dict[str, Any] = {"dest": setting.ini, "default": None, "help": text}
         if setting.kind is Kind.FLAG:
             shape |= {"action": "store_const", "const": "true"}
-        elif setting.kind in INI_TYPES:
+        elif setting.kind in INI_TYPES or setting.kind is Kind.NAMES:
             shape |= {"action": "append", "metavar": setting.metavar}
         else:
             shape |= {"metavar": setting.metavar}
@@ -276,13 +285,19 @@ def _active(setting: Setting, config: pytest.Config, environ: Mapping[str, str])
     if not setting.ini_only:
         given = config.getoption(setting.ini)
         if given is not None:
-            return Value(setting, "\n".join(given) if isinstance(given, list) else given, setting.option)
+            return Value(setting, _text(setting, given), setting.option)
         if environ.get(setting.variable):
-            return Value(setting, environ[setting.variable], f"env {setting.variable}")
+            return Value(setting, _text(setting, environ[setting.variable]), f"env {setting.variable}")
     ini = config.getini(setting.ini)
     if ini:
-        return Value(setting, "\n".join(ini) if isinstance(ini, list) else str(ini), f"ini {setting.ini}")
+        return Value(setting, _text(setting, ini), f"ini {setting.ini}")
     return Value(setting, setting.default, "default")
+
+
+def _text(setting: Setting, given: str | list[str]) -> str:
+    if isinstance(given, list):
+        return "\n".join(given)
+    return "\n".join(given.split()) if setting.kind is Kind.NAMES else given
 
 
 def _problem(value: Value) -> str:
@@ -302,6 +317,10 @@ def _problem(value: Value) -> str:
             close = difflib.get_close_matches(unknown[0], RULE_KINDS, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             return f"{unknown[0]!r} is not one of {', '.join(RULE_KINDS)}{hint}"
+    if setting.metavar == "I/N" and text:
+        match = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
+        if match is None or int(match[1]) > int(match[2]):
+            return f"{text!r} is not a shard I/N, such as 1/4, with I from 1 to N"
     if setting.metavar == "KEY=VALUE":
         bad = [line for line in value.lines if not line.partition("=")[0].strip() or "=" not in line]
         if bad:

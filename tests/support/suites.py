@@ -82,7 +82,7 @@ class Suite:
         self.pytester = pytester
         self.path = pytester.path
         self.log = self.path / "sandbox.log"
-        monkeypatch.setenv("PYTHONPATH", str(TESTS))
+        monkeypatch.setenv("PYTHONPATH", f"{TESTS}{os.pathsep}{TESTS.parent}")
         monkeypatch.setenv("SUITE_LOG", str(self.log))
         monkeypatch.setenv("COLUMNS", "200")
         for name in [name for name in os.environ if name.startswith("SABER_")]:
