@@ -113,10 +113,9 @@ def suite(tmp_path: Path) -> Path:
 
 
 def configure(suite: Path, floor: int) -> None:
-    (suite / "pyproject.toml").write_text(
-        f'[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-p no:saber"\n[tool.coverage.run]\nparallel = true\nsource = ["code_under_test"]\n'
-        f"[tool.coverage.report]\nfail_under = {floor}\n"
-    )
+    pytest_table = '[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-p no:saber"\n'
+    run_table = '[tool.coverage.run]\nparallel = true\nsource = ["code_under_test"]\n'
+    (suite / "pyproject.toml").write_text(f"{pytest_table}{run_table}[tool.coverage.report]\nfail_under = {floor}\n")
 
 
 def test_the_last_line_of_a_test_run_is_pytest_s_own(suite: Path) -> None:
