@@ -10,11 +10,12 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from pytest_saber.annotate import UNDECIDED
 from pytest_saber.annotate import label as labels
 from pytest_saber.annotate import prompt as prompts
-from pytest_saber.annotate.cache import AnswerCache
+from pytest_saber.annotate.cache import FOLDER, AnswerCache
 from pytest_saber.annotate.label import InvalidLabel, Label
 from pytest_saber.annotate.prompt import Prompt
 from pytest_saber.errors import FaultSource, InfrastructureFault, UsageError
@@ -23,6 +24,7 @@ from pytest_saber.model.events import JSON, ToolCall
 from pytest_saber.model.evidence import Annotation, Evidence, Usage
 from pytest_saber.model.ports import ChatMessage, ModelClient, ModelReply, ModelRequest
 from pytest_saber.model.terms import TerminationReason
+from pytest_saber.providers import ModelOptions, connect
 
 MOST_VOTES = 15
 TRIES = 3
@@ -51,6 +53,21 @@ class _Vote:
     label: Label | None = None
     replies: list[JSON] = field(default_factory=list)
     usage: Usage = Usage()
+
+
+def make(
+    model: str, *, votes: int = 1, base_url: str = "", arguments: Mapping[str, str] | None = None, runs: Path, option: str
+) -> SemanticJudge:
+    """The judge of `provider/name`, its answers cached under the folder `runs`.
+
+    Raises UsageError for whatever would keep it from being asked, in the words of `option`, which names the model.
+    """
+    try:
+        client = connect(model, ModelOptions(base_url, arguments or {}))
+    except UsageError as error:
+        text = str(error).replace("--saber-model", option).replace("--saber-base-url", f"{option}-base-url")
+        raise UsageError(text) from None
+    return SemanticJudge(client, votes, cache=AnswerCache(runs / FOLDER))
 
 
 class SemanticJudge:
