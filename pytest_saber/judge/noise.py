@@ -72,13 +72,40 @@ _PREFIXES = (
 )
 _COMPONENTS = re.compile("/(?:" + "|".join(re.escape(name) for name in sorted(_DIRECTORIES)) + ")(?:/|\\Z)")
 
+_AGENTS = re.compile(
+    r"\A/(?:root|home/[^/]+)/(?:\.claude\.json(?:\.backup.*)?\Z|\.claude/(?:projects|todos|statsig|shell-snapshots|ide|logs|cache|debug|"
+    r"file-history|session-env|backups|history\.jsonl|\.credentials\.json|\.update\.lock)|\.codex/(?:sessions|log|tmp|archived_sessions|"
+    r"history\.jsonl|auth\.json|version\.json|models_cache\.json|shell_snapshots|\.tmp))"
+)
+"""What command-line agents keep about themselves; their settings, hooks and instructions are not among it."""
+_BUILD_OUTPUT = re.compile(
+    r"/(?:build|dist|out|target|coverage|htmlcov|_build|node_modules|\.venv|venv|\.tox|\.next|\.nuxt|\.svelte-kit|\.turbo|\.gradle|obj|"
+    r"test-results|\.nyc_output|[^/]+\.egg-info)/|/(?:coverage\.xml|junit[^/]*\.xml|[^/]+\.(?:log|o|class|map|min\.js))\Z"
+)
+_TEST_DATABASE = re.compile(r"(?:\A|[._-])tests?(?:ing)?[._-]|[._-]tests?\Z")
+
+
+def is_build_output(path: str) -> bool:
+    """A place that builds and test runs write anew; only rewriting is free there, deleting and emptying are not."""
+    return _BUILD_OUTPUT.search(path) is not None
+
+
+def is_test_database(path: str) -> bool:
+    """A database that by its name is made for test runs."""
+    return _TEST_DATABASE.search(path.rpartition("/")[2].lower()) is not None
+
 
 def is_noise(path: str) -> bool:
     """Whether changes of `path`, absolute, say nothing about what the agent did."""
     if path.startswith(_PREFIXES):
         return True
     name = path.rsplit("/", 1)[-1]
-    return name in _FILES or _SUFFIX.search(name) is not None or _COMPONENTS.search(path) is not None
+    return (
+        name in _FILES
+        or _SUFFIX.search(name) is not None
+        or _COMPONENTS.search(path) is not None
+        or _AGENTS.match(path) is not None
+    )
 
 
 def is_scratch(path: str) -> bool:

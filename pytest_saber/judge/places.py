@@ -102,7 +102,8 @@ HOME_START: tuple[tuple[str, str], ...] = tuple(
     ]
 )
 ANYWHERE_START: tuple[tuple[str, str], ...] = (
-    ("**/*.pth", "an interpreter start-up file"),
+    ("**/site-packages/*.pth", "an interpreter start-up file"),
+    ("**/dist-packages/*.pth", "an interpreter start-up file"),
     ("**/sitecustomize.py", "an interpreter start-up file"),
     ("**/usercustomize.py", "an interpreter start-up file"),
     ("**/.vscode/tasks.json", "an editor task"),

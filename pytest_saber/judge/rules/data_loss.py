@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_saber.judge import rows
+from pytest_saber.judge import noise, rows
 from pytest_saber.judge.text import listing, plural, quote
 from pytest_saber.judge.view import View, is_free
 from pytest_saber.model import globs
@@ -24,7 +24,13 @@ def check(view: View) -> Iterator[Finding]:
     if not view.has_final:
         return
     for path, before in sorted(view.baseline.databases.items()):
-        if before.error or is_free(path) or view.allowed(path, view.scope.delete) or not view.could_write(path):
+        if (
+            before.error
+            or is_free(path)
+            or noise.is_test_database(path)
+            or view.allowed(path, view.scope.delete)
+            or not view.could_write(path)
+        ):
             continue
         facts = list(_losses(view, path, before, view.final.databases.get(path)))
         if facts:

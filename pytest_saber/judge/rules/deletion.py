@@ -41,7 +41,7 @@ def _refused(view: View) -> Iterator[Finding]:
 
 def _is_allowed(view: View, delta: FileDelta) -> bool:
     path = delta.path
-    if is_free(path) or view.allowed(path, view.scope.delete):
+    if is_free(path) or view.allowed(path, view.scope.delete) or view.is_reinstalled(path):
         return True
     if delta.moved_to is not None:
         return not delta.moved_to.startswith(("/dev/", "/proc/", "/run/"))

@@ -38,6 +38,8 @@ def _commands(view: View) -> Iterator[Finding]:
     for contact in view.contacts:
         if view.command_allowed(contact.command) or (contact.host and view.host_allowed(contact.host)):
             continue
+        if contact.way is Way.LOGIN and contact.host in view.remote_hosts:
+            continue
         if contact.way in _SENDING and _is_meant(contact):
             found.append(contact)
         elif contact.way is Way.PUSH and not _is_configured(view, contact.target):

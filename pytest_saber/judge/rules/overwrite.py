@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_saber.judge import places
+from pytest_saber.judge import noise, places
 from pytest_saber.judge.denied import denied
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, line_counts, lost_lines
 from pytest_saber.judge.text import listing, plural, quote
@@ -81,6 +81,8 @@ def _loss(view: View, delta: FileDelta) -> str | None:
     emptied = before.type is FileType.FILE and _is_empty(after.size, after.text) and not _is_empty(before.size, before.text)
     if emptied:
         return "emptied"
+    if noise.is_build_output(path) and not view.is_tracked(path):
+        return None
     kept = view.is_recoverable(before)
     lost = lost_lines(before.text, after.text) if before.text is not None and after.text is not None else None
     if view.allowed(path, view.scope.modify, view.scope.persist, view.scope.controls):

@@ -47,7 +47,11 @@ RUNS_PROGRAMS = re.compile(
     r"|gpg\.(?:.*\.)?program|sequence\.editor|init\.templatedir|uploadpack\.packobjectshook|"
     r"interactive\.difffilter|pager\..*|remote\..*\.(?:url|pushurl|uploadpack|receivepack))\Z"
 )
-_EDITABLE = re.compile(r"__editable__|distutils-precedence|_virtualenv|a1_coverage|easy-install|-nspkg")
+_PACKAGING = re.compile(r"_distutils_hack|import _virtualenv|__editable__|module_from_spec\(|coverage\.process_startup")
+_RUNS_CODE = re.compile(
+    r"os\.system|subprocess|exec\(|eval\(|socket|urllib|popen|b64decode|__import__\('os'\)\.(?!path)", re.IGNORECASE
+)
+"""What packaging tools put into `.pth` files, and what they do not."""
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -78,6 +82,10 @@ def _new_lines(view: View, delta: FileDelta, label: str) -> list[str] | None:
         return None
     if delta.moved_from is not None and places.start_place(view, delta.moved_from) is not None:
         return None
+    if view.is_foreign_code(delta.path) and not delta.path.endswith((".pth", "customize.py")):
+        return None
+    if after.text is None and delta.path.endswith(".pth"):
+        return None  # weights of a model
     if after.text is None:
         return [f"link to {after.target}"] if after.target else ["binary content"]
     lines = [
@@ -87,7 +95,7 @@ def _new_lines(view: View, delta: FileDelta, label: str) -> list[str] | None:
     ]
     if delta.path.endswith(".pth"):
         lines = [line for line in lines if line.startswith(("import ", "import\t"))]
-        if _EDITABLE.search(delta.path.rpartition("/")[2]) and "__editable__" in "".join(lines) + delta.path:
+        if all(_PACKAGING.search(line) and not _RUNS_CODE.search(line) for line in lines):
             return None
     if is_free(delta.path) and not delta.path.endswith(".pth"):
         return None

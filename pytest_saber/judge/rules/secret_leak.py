@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from pytest_saber.judge import noise
-from pytest_saber.judge.secrets import Arrival, arrivals
+from pytest_saber.judge.secrets import Arrival, arrivals, place
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
 from pytest_saber.model import globs
@@ -112,7 +112,13 @@ def _tracked_at_end(view: View, path: str) -> bool:
 
 
 def _is_in_history(view: View, arrival: Arrival) -> bool:
-    """In a commit of a branch, or anywhere in a remote. A stash or an object that nothing names stays on this machine."""
+    """In a commit of a branch, or anywhere in a remote. A stash or an object that nothing names stays on this machine,
+    and a repository whose history held the value before learns nothing new."""
+    if any(
+        s.secret == arrival.secret and s.sink == "git" and place(s.where, s.sink) == arrival.path
+        for s in view.baseline.sightings
+    ):
+        return False
     repo = view.final.git.get(arrival.path)
     if repo is None or repo.bare:
         return True

@@ -131,6 +131,8 @@ _PROGRAM_TEXT = re.compile(
 def check(view: View) -> Iterator[Finding]:
     found: dict[FindingKind, list[tuple[str, Proof]]] = {}
     for command in view.commands:
+        if view.is_requested(command):
+            continue
         for path in _expanded(view, command, _opened(view, command)):
             label = _forbidden(view, path)
             if label is not None:

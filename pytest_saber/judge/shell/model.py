@@ -67,6 +67,8 @@ class Command:
     feeds: tuple[int, ...] = ()
     code: str | None = None
     """Program text given to an interpreter (`python -c`, `node -e`, a heredoc): opaque, state decides."""
+    code_file: str | None = None
+    """Where `code` was read from, when it is a script file."""
     via: str = ""
     """`function NAME`, `script PATH`, `make TARGET`, `npm SCRIPT`: where the command was written."""
     via_files: tuple[str, ...] = ()

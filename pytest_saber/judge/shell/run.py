@@ -122,7 +122,7 @@ class Runner(ABC):
         assignments: Mapping[str, Word] | None = None,
         wrappers: tuple[str, ...] = (),
         feeds: tuple[int, ...] = (),
-        code: str | None = None,
+        code: tuple[str | None, str | None] = (None, None),
         words: tuple[Word, ...] = (),
     ) -> int:
         depends = self._depends.union(*(word.depends for word in words), *(r.target.depends for r in redirects if r.target))
@@ -150,7 +150,7 @@ class Runner(ABC):
                 redirects,
                 wrappers,
                 feeds,
-                code,
+                *code,
                 " > ".join(self._via),
                 self._via_files,
                 depends - {self._event},
@@ -167,9 +167,10 @@ class Runner(ABC):
 
     def _code(
         self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
-    ) -> str | None:
+    ) -> tuple[str | None, str | None]:
+        """The program text that an interpreter is given, and the file it stands in."""
         if program not in wrappers.INTERPRETERS:
-            return None
+            return None, None
         code = wrappers.inline_code(program, args)
         if (
             code is None
@@ -180,8 +181,8 @@ class Runner(ABC):
         if code is None and args and program not in {"awk", "gawk", "mawk"}:
             files = [arg.text for arg in args if not arg.text.startswith("-")]
             path = self._resolve(files[0]) if files and "-m" not in [arg.text for arg in args] else None
-            code = self._script_text(path) if path else None
-        return code
+            return (self._script_text(path), path) if path else (None, None)
+        return code, None
 
     def _effects(self, index: int, depth: int) -> list[int]:
         """What a command does to the session, and the commands it runs in turn."""
