@@ -180,7 +180,7 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "shard",
         Group.RUN,
-        "run only the I-th of N parts of the suite, for `pytest-saber merge`; with --saber-policy=report only the whole is decided",
+        "run only the I-th of N parts of the suite; `pytest-saber merge` joins their results and decides about the whole",
         metavar="I/N",
     ),
     Setting("json", Group.REPORT, "write the results as JSON", metavar="FILE"),

@@ -38,7 +38,8 @@ def split(items: Sequence[pytest.Item], shard: Shard, origin: str) -> tuple[list
     if templates and len(templates) < shard.of:
         raise pytest.UsageError(f"{origin}: {len(templates)} templates cannot be split over {shard.of} shards")
     mine = set(templates[shard.index - 1 :: shard.of])
-    kept, others = [], []
+    kept: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in items:
         found = task_of(item)
         inside = shard.index == 1 if found is None else found[0].template in mine
