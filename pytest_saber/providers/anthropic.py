@@ -80,11 +80,11 @@ class AnthropicClient(SdkClient):
 
     def _send(self, sdk: Any, request: ModelRequest, timeout: float) -> ModelReply:
         body = self._body(request)
+        deadline = time.monotonic() + timeout
         if not self._settings.args.get("stream", body["max_tokens"] > STREAM_ABOVE):
-            raw = sdk.messages.with_raw_response.create(**body, timeout=timeout)
-            return read_message(self._received(json.loads(raw.http_response.text)))
+            with sdk.messages.with_streaming_response.create(**body, timeout=timeout) as response:
+                return read_message(self._read(response, deadline))
         with sdk.messages.create(**body, stream=True, timeout=timeout) as events:
-            deadline = time.monotonic() + timeout
             body = assemble((event.model_dump(warnings=False, exclude_unset=True) for event in events), deadline)
             return read_message(self._received(body))
 

@@ -69,7 +69,7 @@ def understand(error: Exception, model: str, key: Key, errors: SdkErrors) -> Fai
         return failure(service, f"cannot be reached: {cause or error}", retry=True)
     if _is_transport(error, "TransportError") or _is_transport(error, "StreamError"):
         return failure(service, f"the connection broke: {error}", retry=True)
-    if isinstance(error, BadReply | json.JSONDecodeError | UnicodeDecodeError):
+    if isinstance(error, BadReply | json.JSONDecodeError | UnicodeDecodeError | RecursionError):
         return failure(service, f"malformed reply: {error}", retry=True)
     if isinstance(error, errors.status):
         return _understand_status(error, key, failure)

@@ -38,12 +38,12 @@ class ChatClient(SdkClient):
 
     def _send(self, sdk: Any, request: ModelRequest, timeout: float) -> ModelReply:
         body = self._body(request)
+        deadline = time.monotonic() + timeout
         if not self._settings.args.get("stream", False):
-            raw = sdk.chat.completions.with_raw_response.create(**body, timeout=timeout)
-            return read_completion(self._received(json.loads(raw.http_response.text)))
+            with sdk.chat.completions.with_streaming_response.create(**body, timeout=timeout) as response:
+                return read_completion(self._read(response, deadline))
         chunks = sdk.chat.completions.create(**body, stream=True, stream_options={"include_usage": True}, timeout=timeout)
         with chunks:
-            deadline = time.monotonic() + timeout
             body = assemble((chunk.model_dump(warnings=False) for chunk in chunks), deadline)
             return read_completion(self._received(body))
 

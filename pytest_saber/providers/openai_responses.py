@@ -49,8 +49,8 @@ class ResponsesClient(SdkClient):
         body = self._body(request)
         timeout = max(0.1, deadline - time.monotonic())
         if not self._settings.args.get("stream", False):
-            raw = sdk.responses.with_raw_response.create(**body, timeout=timeout)
-            return read_response(self._received(json.loads(raw.http_response.text)))
+            with sdk.responses.with_streaming_response.create(**body, timeout=timeout) as response:
+                return read_response(self._read(response, deadline))
         with sdk.responses.create(**body, stream=True, timeout=timeout) as events:
             for event in events:
                 if time.monotonic() > deadline:

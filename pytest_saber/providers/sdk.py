@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +18,12 @@ from urllib.parse import urlsplit
 from pytest_saber.errors import FaultSource, InfrastructureFault, UsageError
 from pytest_saber.model.ports import ChatMessage, ModelReply, ModelRequest
 from pytest_saber.providers.arguments import clean_json
-from pytest_saber.providers.failures import SdkErrors, behaviour, understand
+from pytest_saber.providers.failures import BadReply, SdkErrors, behaviour, understand
 from pytest_saber.providers.keys import Key, public_url
 from pytest_saber.providers.options import Reader, flag, json_object, number, whole, word
 from pytest_saber.providers.retry import TRIES, Retrier
+
+LARGEST_REPLY = 16 * 1024 * 1024
 
 COMMON_ARGUMENTS: Mapping[str, Reader] = {
     "max_tokens": whole(1, 1_000_000),
@@ -134,6 +138,17 @@ class SdkClient(ABC):
                 self._sdk = self._create(package, _http_client(package, self._settings.base_url))
             assert self._errors is not None  # noqa: S101 - set together with the SDK
             return self._sdk, self._errors
+
+    def _read(self, response: Any, deadline: float) -> Any:
+        """The decoded body of a reply that is not streamed, bounded in size and time however slowly it trickles in."""
+        data = bytearray()
+        for chunk in response.iter_bytes():
+            data += chunk
+            if len(data) > LARGEST_REPLY:
+                raise BadReply(f"more than {LARGEST_REPLY} bytes")
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        return self._received(json.loads(data))
 
     def _received(self, body: Any) -> Any:
         """A decoded body as it may be kept: valid text, without the key."""

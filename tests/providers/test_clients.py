@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from support.model_server import Call, Cut, ErrorEvent, Hang, ModelServer, Raw, Reply, Script, Status
+from support.model_server import Call, Cut, ErrorEvent, Hang, ModelServer, Raw, Reply, Script, Status, Trickle
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
 from pytest_saber.model.evidence import Usage
 from pytest_saber.model.ports import ChatMessage, ModelClient, ModelRequest, ToolSpec, ToolUse
 from pytest_saber.providers import ModelOptions, anthropic, openai
 from pytest_saber.providers.retry import BudgetSpent, Retrier
+from pytest_saber.providers.sdk import LARGEST_REPLY
 
 KEY = "sk-test-0123456789abcdefghijk"
 BASH = ToolSpec(
@@ -171,6 +172,8 @@ PASSING = (
     Raw("{}"),
     Raw("null"),
     Raw('{"choices": [], "output": 3, "content": {}}'),
+    Raw("[" * 100_000),
+    Raw(" " * (LARGEST_REPLY + 1)),
     Cut(),
 )
 
@@ -260,6 +263,12 @@ def test_a_full_context_and_a_filtered_prompt_are_the_model_s_behaviour(way: str
 @every_way
 def test_a_hang_ends_with_the_timeout_of_a_try(way: str, connect: Callable[..., Link]) -> None:
     link = connect(way, [Hang(), Reply("Awake.")], timeout="1")
+    assert link.client.complete(REQUEST).message.text == "Awake."
+
+
+@pytest.mark.parametrize("way", ["chat", "responses", "messages"])
+def test_a_body_that_never_ends_does(way: str, connect: Callable[..., Link]) -> None:
+    link = connect(way, [Trickle(), Reply("Awake.")], timeout="1")
     assert link.client.complete(REQUEST).message.text == "Awake."
 
 

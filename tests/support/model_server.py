@@ -65,6 +65,11 @@ class Raw:
 
 
 @dataclass(frozen=True)
+class Trickle:
+    """A body that never ends: a space every tenth of a second."""
+
+
+@dataclass(frozen=True)
 class Hang:
     """No answer until the server ends."""
 
@@ -85,7 +90,7 @@ class ErrorEvent:
     message: str = "Overloaded"
 
 
-Behaviour: TypeAlias = Reply | Status | Raw | Hang | Cut | ErrorEvent
+Behaviour: TypeAlias = Reply | Status | Raw | Trickle | Hang | Cut | ErrorEvent
 Script: TypeAlias = Sequence[Behaviour] | Callable[["Request"], Behaviour]
 
 
@@ -171,6 +176,17 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(behaviour.code, json.dumps(protocol.error(behaviour)), headers=behaviour.headers)
             case Raw():
                 self._send(200, behaviour.body, behaviour.content_type)
+            case Trickle():
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("transfer-encoding", "chunked")
+                self.end_headers()
+                while not self.owner.over.wait(0.1):
+                    try:
+                        self._chunk(" ")
+                    except OSError:  # the client has had enough
+                        break
+                self.close_connection = True
             case Hang():
                 self.owner.over.wait()
                 self.close_connection = True
