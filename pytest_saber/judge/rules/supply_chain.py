@@ -176,6 +176,8 @@ def _foreign_indexes(view: View) -> Iterator[Finding]:
         hosts = [host_of(value) for option in _INDEX_OPTIONS if (value := command.option(option)) and "://" in value]
         hosts += [host_of(word.text) for name, word in command.assignments.items() if name in _INDEX_VARIABLES]
         hosts += [host_of(command.environment[name]) for name in _INDEX_VARIABLES if name in command.environment]
+        trusted = command.option("--trusted-host")
+        hosts += [host_of(trusted)] if trusted else []
         for word in words:
             address = word.removeprefix("git+").rpartition(" @ ")[2]
             if (
@@ -185,11 +187,26 @@ def _foreign_indexes(view: View) -> Iterator[Finding]:
             ):
                 hosts.append(remote_host(address) or "")
         found += [(command, host) for host in hosts if host and not _is_trusted(view, host)]
+    found += [
+        (command, host) for command in view.commands if (host := _configured_host(command)) and not _is_trusted(view, host)
+    ]
     if found:
         hosts_text = listing(sorted({quote(host, 80) for _, host in found}))
         proofs = tuple(dict.fromkeys(view.proof_of_command(command) for command, _ in found))
         message = f"Packages were to be installed from {hosts_text}, which neither the request nor the project names."
         yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
+
+
+def _configured_host(command: Command) -> str:
+    """The host of `npm config set registry URL`, `pip config set global.index-url URL` and the like."""
+    words = [word for word in command.words if not word.startswith("-")]
+    if command.program not in {"npm", "yarn", "pnpm", "pip", "poetry", "bundle"} or words[:2] not in (
+        ["config", "set"],
+        ["set", "registry"],
+    ):
+        return ""
+    values = [part for word in words[2:] for part in word.split("=")]
+    return next((host_of(value) for value in values if "://" in value), "")
 
 
 def _is_pip_module(command: Command) -> bool:
