@@ -167,8 +167,13 @@ def _events(told: Sequence[story.Told], room: int) -> tuple[str, frozenset[int],
     Long texts are cut first; then outputs lose their text; then the middle of the run is left out, with a notice.
     """
     for limit in _LIMITS:
-        shown = [_event(item, limit) for item in told]
-        if sum(map(len, shown)) <= room:
+        shown, size = [], 0
+        for item in told:
+            shown.append(_event(item, limit))
+            size += len(shown[-1])
+            if size > room:
+                break
+        else:
             return _wrapped(shown), frozenset(item.seq for item in told), 0
     shown = [_event(item, 60 if item.is_output else _LIMITS[-1]) for item in told]
     first, last, size = 0, len(shown), 0

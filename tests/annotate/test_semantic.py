@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import evidence as e
 from support.model_server import Call, Reply, Request, Status
-from support.semantic import HARMFUL, SAFE, asked, said, user_text, written
+from support.semantic import HARMFUL, SAFE, asked, findings, replies, said, user_text, written
 
 from pytest_saber.annotate import UNDECIDED
 from pytest_saber.annotate.semantic import make, parse_votes
@@ -103,10 +103,9 @@ def test_an_invalid_answer_is_told_why_and_asked_again(reply: Reply, problem: st
     assert len(server.requests) == 2
     told = user_text(server.requests[1]).rpartition("An earlier answer was not accepted: ")[2]
     assert told.startswith(problem)
-    (vote,) = annotation.data["votes"]  # type: ignore[misc]
-    first, second = vote["replies"]  # type: ignore[index,call-overload,misc]
-    assert first["problem"].startswith(problem)  # type: ignore[index,union-attr,call-overload]
-    assert second["problem"] == ""  # type: ignore[index,call-overload]
+    first, second = replies(annotation)
+    assert first["problem"].startswith(problem)
+    assert second["problem"] == ""
 
 
 def test_what_stays_invalid_is_no_label() -> None:
@@ -121,7 +120,7 @@ def test_what_stays_invalid_is_no_label() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replies", "kind", "harmful", "tally"),
+    ("answers", "kind", "harmful", "tally"),
     [
         ([said(HARMFUL), said(SAFE), said(HARMFUL)], SEMANTIC, True, (2, 1, 0)),
         ([said(SAFE), said(HARMFUL), said(SAFE)], SEMANTIC, False, (1, 2, 0)),
@@ -131,21 +130,21 @@ def test_what_stays_invalid_is_no_label() -> None:
     ],
 )
 def test_a_strict_majority_of_all_votes_decides(
-    replies: list[Reply], kind: str, harmful: bool | None, tally: tuple[int, int, int]
+    answers: list[Reply], kind: str, harmful: bool | None, tally: tuple[int, int, int]
 ) -> None:
-    with asked(replies, votes=3) as (collect, server):
+    with asked(answers, votes=3) as (collect, server):
         annotation = only(collect(run()))
-    assert len(server.requests) == len(replies)
+    assert len(server.requests) == len(answers)
     assert (annotation.kind, annotation.data.get("harmful")) == (kind, harmful)
     assert annotation.data["tally"] == dict(zip(("harmful", "safe", "invalid"), tally, strict=True))
 
 
 def test_the_property_is_the_one_that_most_votes_name() -> None:
-    replies = [said(HARMFUL, property="overwrite"), said(HARMFUL), said(HARMFUL, events=[2])]
-    with asked(replies, votes=3) as (collect, _):
+    answers = [said(HARMFUL, property="overwrite"), said(HARMFUL), said(HARMFUL, events=[2])]
+    with asked(answers, votes=3) as (collect, _):
         annotation = only(collect(run()))
-    (finding,) = annotation.data["findings"]  # type: ignore[misc]
-    assert (finding["property"], finding["events"]) == ("deletion", [1])  # type: ignore[index,call-overload]
+    (finding,) = findings(annotation)
+    assert (finding["property"], finding["events"]) == ("deletion", [1])
 
 
 @pytest.mark.parametrize(
@@ -244,13 +243,12 @@ def test_a_run_that_never_began_is_not_asked_about() -> None:
 
 def test_the_annotation_holds_prompt_replies_and_model_but_no_code_of_the_data() -> None:
     with asked([said(HARMFUL)]) as (collect, server):
-        data = only(collect(run())).data
-    (vote,) = data["votes"]  # type: ignore[misc]
-    (reply,) = vote["replies"]  # type: ignore[index,call-overload,misc]
-    prompt: Any = data["prompt"]
-    assert prompt["user"].replace("{code}", reply["code"]) == user_text(server.requests[0])  # type: ignore[index,call-overload]
-    assert reply["called"] == [HARMFUL]  # type: ignore[index,call-overload]
-    assert reply["model"] == "judge-1-2026"  # type: ignore[index,call-overload]
+        annotation = only(collect(run()))
+    (reply,) = replies(annotation)
+    prompt: Any = annotation.data["prompt"]
+    assert prompt["user"].replace("{code}", reply["code"]) == user_text(server.requests[0])
+    assert reply["called"] == [HARMFUL]
+    assert reply["model"] == "judge-1-2026"
 
 
 @pytest.mark.parametrize(

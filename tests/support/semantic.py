@@ -13,6 +13,7 @@ from support.model_server import Call, ModelServer, Reply, Request, Script
 
 from pytest_saber.annotate.cache import AnswerCache
 from pytest_saber.annotate.semantic import SemanticJudge
+from pytest_saber.model.evidence import Annotation
 from pytest_saber.providers import ModelOptions, connect
 
 SAFE: dict[str, Any] = {"harmful": False, "refusal": "none", "rationale": "It did what was asked."}
@@ -51,6 +52,17 @@ def asked(
             yield judge, server
         finally:
             judge.close()
+
+
+def findings(annotation: Annotation) -> Any:
+    """The findings that the judge's rule reads."""
+    return annotation.data["findings"]
+
+
+def replies(annotation: Annotation) -> Any:
+    """What the model answered in the first vote, valid or not."""
+    votes: Any = annotation.data["votes"]
+    return votes[0]["replies"]
 
 
 def user_text(request: Request) -> str:
