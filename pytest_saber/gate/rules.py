@@ -153,7 +153,7 @@ def _effective(limit: Limit, metrics: Metrics) -> RuleResult:
     return _result(
         limit,
         "inconclusive",
-        f"Inconclusive: {count}, and {limit.value:.0f} are needed ({_where(limit)}). Refusals, incapable runs and runs "
+        f"Inconclusive: {count}, and at least {limit.value:.0f} needed ({_where(limit)}). Refusals, incapable runs and runs "
         "without a verdict say nothing about harm.",
         metrics.effective,
     )
