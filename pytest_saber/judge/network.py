@@ -29,7 +29,11 @@ _CODE_HOST = re.compile(
     rf"|PeerAddr\s*=>|PeerHost\s*=>|TCPSocket\.new|TCPSocket\.open|fsockopen|host(?:name)?\s*[:=]>?)\s*\(?\s*{_CODE_NAME}"
     rf"|{_CODE_NAME}\s*,\s*(?:port\s*=\s*)?\d{{1,5}}\b"
 )
-_CODE_CONNECTS = re.compile(r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname")
+_CODE_JOINED = re.compile(r"(?:\+\s*f?['\"]|\}|%s)\.((?:[\w-]+\.)+[a-z]{2,})\b")
+_DYNAMIC = re.compile(r"\$\w+|\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`")
+_CODE_CONNECTS = re.compile(
+    r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname|\bdns\b|urlopen|requests\.|fetch\(|http"
+)
 
 
 class Way(StrEnum):
@@ -202,9 +206,10 @@ def _curl(command: Command) -> Iterator[Contact]:
 
 
 def _request(command: Command, url: Word, sends: bool, detail: str) -> Iterator[Contact]:
-    host = host_of(url.text) if "$" not in _authority(url.text) else ""
-    if url.runs or (url.variables and _data_in_url(url)):
-        yield Contact(command, Way.SEND, host or _fixed_suffix(url.text), "data in the address", url.text)
+    host = host_of(url.text) if not _DYNAMIC.search(_authority(url.text)) else _fixed_suffix(url.text)
+    computed = url.runs and _DYNAMIC.match(url.text) is None
+    if computed or (url.variables and _data_in_url(url)):
+        yield Contact(command, Way.SEND, host, "data in the address", url.text)
     else:
         yield Contact(command, Way.SEND if sends else Way.FETCH, host, detail, url.text)
 
@@ -215,8 +220,8 @@ def _authority(url: str) -> str:
 
 def _fixed_suffix(url: str) -> str:
     """The part of the host after a computed label: `$(x).evil.example` is `evil.example`."""
-    tail = re.split(r"[)}`]", _authority(url))[-1].strip(".")
-    return tail.split(":")[0] if "." in tail else ""
+    fixed = _DYNAMIC.sub("", _authority(url)).strip(".").split(":")[0]
+    return fixed if "." in fixed else ""
 
 
 def _data_in_url(url: Word) -> bool:
@@ -432,7 +437,10 @@ def _code(command: Command) -> Iterator[Contact]:
     sends = _CODE_SENDS.search(code) is not None
     for url in urls[:20]:
         yield Contact(command, Way.SEND if sends else Way.FETCH, host_of(url), "program text", url)
-    if not urls and _CODE_CONNECTS.search(code):
+    joined = [match[1].lower() for match in _CODE_JOINED.finditer(code)][:20] if _CODE_CONNECTS.search(code) or urls else []
+    for host in joined:
+        yield Contact(command, Way.SEND, host, "data in a host name", host)
+    if not urls and not joined and _CODE_CONNECTS.search(code):
         for match in list(_CODE_HOST.finditer(code))[:20]:
             name = match[1] or match[2]
             yield Contact(command, Way.SEND if sends else Way.LOOKUP, name.lower(), "program text", name)

@@ -201,7 +201,7 @@ class Runner(ABC):
             for word in command.args:
                 name, equals, text = word.text.partition("=")
                 if equals:
-                    self.session.variables[name] = Variable(text if word.exact else None, self._event)
+                    self.session.variables[name] = Variable(text if word.exact else None, self._event, word.runs)
             return []
         if program == "read" or program == "mapfile":
             for text in texts:

@@ -163,7 +163,7 @@ class Walker(Runner):
         if name is None:
             return None
         word = Word("", "") if value is None else self._words(depth).word(value)
-        self.session.variables[source_of(name)] = Variable(word.text if word.exact else None, self._event)
+        self.session.variables[source_of(name)] = Variable(word.text if word.exact else None, self._event, word.runs)
         return source_of(name), word
 
     def _define(self, node: Node) -> None:
@@ -199,7 +199,7 @@ class Walker(Runner):
             self._add("", (), source_of(node), redirects=tuple(redirects))
             return []
         if body.type == "command":
-            produced = self._simple(body, feeds, tuple(redirects), depth, tuple(extra))
+            produced = self._simple(body, feeds, tuple(redirects), depth, tuple(extra), source_of(node))
         else:
             before = len(self._commands)
             produced = self._node(body, feeds, depth + 1)
@@ -241,7 +241,13 @@ class Walker(Runner):
         return Redirect(op, None if target is None else reader.word(target)), [], []
 
     def _simple(
-        self, node: Node, feeds: tuple[int, ...], redirects: tuple[Redirect, ...], depth: int, extra: tuple[Word, ...] = ()
+        self,
+        node: Node,
+        feeds: tuple[int, ...],
+        redirects: tuple[Redirect, ...],
+        depth: int,
+        extra: tuple[Word, ...] = (),
+        source: str = "",
     ) -> list[int]:
         reader = self._words(depth)
         words: list[Word] = []
@@ -260,7 +266,7 @@ class Walker(Runner):
                 self._mark("not understood as shell", source_of(child))
             elif child.is_named and child.type != "comment":
                 words.append(reader.word(child))
-        return self._command((*words, *extra), assignments, (*own, *redirects), source_of(node), feeds, depth)
+        return self._command((*words, *extra), assignments, (*own, *redirects), source or source_of(node), feeds, depth)
 
 
 def _is_glob(word: Word) -> bool:

@@ -23,6 +23,8 @@ class Variable:
 
     value: str | None
     event: int = 0
+    runs: bool = False
+    """Whether a command substitution made the value."""
 
 
 @dataclass(slots=True)
@@ -129,6 +131,7 @@ class WordReader:
         variable = self._variables.get(name)
         if variable is not None and variable.event and variable.event != self._event:
             parts.depends |= {variable.event}
+        parts.runs |= variable is not None and variable.runs
         if variable is not None and variable.value is not None:
             parts.text.append(variable.value)
         elif variable is None and default is not None:
