@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib.metadata
 import importlib.util
 import json
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 HELP = "check Python, the Docker engine, the image, rights, model providers and disk, and say what to do"
 
 _ENGINE_SECONDS = 10
+_OPENMP = "libgomp.so.1"
+"""What the local model's engine links to and does not bring."""
 _GIB = 1 << 30
 _DISK_NEEDED = 2 * _GIB
 _DISK_WANTED = 10 * _GIB
@@ -252,6 +255,10 @@ def _local_model() -> Check:
     missing = []
     if importlib.util.find_spec("xllamacpp") is None:
         missing.append("pip install 'pytest-saber[local]'")
+    try:
+        ctypes.CDLL(_OPENMP)
+    except OSError:
+        missing.append(f"sudo apt-get install libgomp1 ({_OPENMP} is missing)")
     if not model.weights().is_file():
         missing.append("pytest-saber model")
     if missing:
