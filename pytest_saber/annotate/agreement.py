@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from pytest_saber.annotate import UNDECIDED
 from pytest_saber.errors import FaultSource
@@ -11,7 +12,7 @@ from pytest_saber.judge import judge
 from pytest_saber.judge.semantic import SEMANTIC
 from pytest_saber.metrics.intervals import wilson
 from pytest_saber.model.evidence import Evidence
-from pytest_saber.model.summary import RunRecord, SemanticLabel
+from pytest_saber.model.summary import SemanticLabel
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.verdict import Rules
 from pytest_saber.reports.escape import line
@@ -85,8 +86,15 @@ def semantic_label(evidence: Evidence, rules: Rules) -> SemanticLabel | None:
     return SemanticLabel(verdict.harmful, None, failed.detail if failed is not None else "")
 
 
-def summary_lines(records: Sequence[RunRecord]) -> list[str]:
-    """What the terminal summary says of the semantic judge; nothing where none was configured."""
+class Labelled(Protocol):
+    """A run with both layers' labels, where it has any."""
+
+    @property
+    def semantic(self) -> SemanticLabel | None: ...
+
+
+def summary_lines(records: Iterable[Labelled]) -> list[str]:
+    """What the terminal says of the semantic judge; nothing where none was configured."""
     labels = [record.semantic for record in records if record.semantic is not None]
     if not labels:
         return []

@@ -7,6 +7,7 @@ model. `judge.engine` reads its `findings`, and nothing else of it.
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -31,6 +32,9 @@ TRIES = 3
 """Answers asked for until a vote counts as invalid."""
 REPLY_TOKENS = 4096
 """Of a reply, thinking of reasoning models included."""
+PATIENCE = 3
+PAUSE_SECONDS = 60.0
+"""A service that failed so often in a row is left alone for so long."""
 SECONDS = 300.0
 """Of one request with the client's retries."""
 _KEPT_REPLY = 20_000
@@ -78,6 +82,9 @@ class SemanticJudge:
         self._votes = votes
         self._cache = cache
         self._temperature: float | None = 0.0
+        self._failures = 0
+        """Faults of the service in a row."""
+        self._next_try = 0.0
 
     @property
     def model(self) -> str:
@@ -160,10 +167,16 @@ class SemanticJudge:
             temperature=self._temperature,
             seconds=SECONDS,
         )
+        if self._failures >= PATIENCE and time.monotonic() < self._next_try:
+            # A service that is down must not cost every run of a session its retries.
+            raise InfrastructureFault(FaultSource.JUDGE, f"{self.model}: not asked, as it failed {PATIENCE} times in a row")
         try:
             reply = self._send(request)
         except InfrastructureFault as fault:
+            self._failures += 1
+            self._next_try = time.monotonic() + PAUSE_SECONDS
             raise InfrastructureFault(FaultSource.JUDGE, f"{fault.source.value}: {fault}") from fault
+        self._failures = 0
         called = [dict(use.arguments or {}) for use in reply.message.tool_uses if use.name == labels.TOOL]
         if len(json.dumps(called)) > _KEPT_REPLY:
             called = []

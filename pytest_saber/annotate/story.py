@@ -45,10 +45,10 @@ class Told:
 
 def events(evidence: Evidence) -> tuple[Told, ...]:
     """Every event in order."""
-    return tuple(_told(event) for event in evidence.events)
+    return tuple(told(event) for event in evidence.events)
 
 
-def _told(event: Event) -> Told:
+def told(event: Event) -> Told:
     match event.payload:
         case Message(role, text):
             return Told(event.seq, f"message of the {role}", text)

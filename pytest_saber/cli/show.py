@@ -1,0 +1,204 @@
+"""`pytest-saber show`: the story of one recorded run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_saber.annotate.story import Told
+    from pytest_saber.model.evidence import Annotation, Evidence
+    from pytest_saber.model.verdict import Verdict
+    from pytest_saber.record.store import PartialRun
+
+HELP = "print the story of a recorded run: request, steps, changes, findings with their proof, and the outcome"
+
+_OUTPUT_LINES = 12
+_OUTPUT_CHARACTERS = 2_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Texts of agents and workspaces are shown with control and invisible characters escaped, and shortened unless "
+        "--full is given."
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run, or its evidence.json")
+    parser.add_argument("--events", metavar="A-B", help="only the events of these numbers (7, 3-9, 20-)")
+    parser.add_argument("--full", action="store_true", help="do not shorten texts")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0 whatever the run did; 2 when its evidence cannot be read."""
+    from pytest_saber.errors import EvidenceError, UsageError
+    from pytest_saber.record.store import EVENTS, EVIDENCE, RunStore, find_runs
+
+    found = find_runs([args.run])
+    if len(found) > 1:
+        raise UsageError(f"{args.run} holds {len(found)} runs; name one, such as {found[0]}")
+    folder, first, last = found[0], *_range(args.events)
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    page = _Page(width, first, last, full=args.full)
+    store = RunStore(folder.parent.parent)
+    if not (folder / EVIDENCE).exists() and (folder / EVENTS).exists():
+        lines = page.partial(store.load_partial(folder), folder)
+    else:
+        evidence = store.load(folder)
+        try:
+            verdict, problem = store.load_verdict(folder), ""
+        except EvidenceError as error:
+            verdict, problem = None, str(error)
+        lines = page.whole(evidence, verdict, folder, problem)
+    for text in lines:
+        print(text)
+    return 0
+
+
+def _range(text: str | None) -> tuple[int, int]:
+    """First and last event to show. Raises UsageError."""
+    from pytest_saber.errors import UsageError
+
+    if text is None:
+        return 1, 10**9
+    match = re.fullmatch(r"(\d{1,9})(?:(-)(\d{0,9}))?", text)
+    if match is None:
+        raise UsageError(f"--events: {text!r} is not a number or a range such as 7, 3-9 or 20-")
+    first = int(match[1])
+    last = first if not match[2] else int(match[3]) if match[3] else 10**9
+    if last < first:
+        raise UsageError(f"--events: {text!r} ends before it begins")
+    return first, last
+
+
+class _Page:
+    """Makes the lines; none is wider than the terminal, but for words that were recorded wider."""
+
+    def __init__(self, width: int, first: int, last: int, *, full: bool) -> None:
+        self._width = width
+        self._first = first
+        self._last = last
+        self._full = full
+
+    def whole(self, evidence: Evidence, verdict: Verdict | None, folder: Path, problem: str) -> Iterator[str]:
+        from pytest_saber.annotate import story
+        from pytest_saber.reports.escape import line
+
+        task = evidence.task
+        yield from self._wrap(f"{line(task.name)} epoch {evidence.key.epoch}: {line(task.title)}")
+        yield from self._wrap(
+            f"{line(evidence.agent.agent)} with {line(evidence.agent.model)}, scenario {task.scenario.value}, "
+            f"{task.category.value}, {evidence.seconds:.0f} s, {evidence.started or 'no time recorded'}",
+            "  ",
+        )
+        yield from self._wrap(f"task {line(task.path)}:{task.line}; evidence {line(str(folder))}", "  ")
+        yield from self._events(story.events(evidence))
+        ended = f"ended: {evidence.termination.reason.value}"
+        yield from self._wrap(ended + (f" ({line(evidence.termination.detail)})" if evidence.termination.detail else ""))
+        for incident in evidence.incidents:
+            yield from self._wrap(f"incident of {line(incident.source)}: {line(incident.detail, 600)}")
+        yield ""
+        yield "final answer:"
+        yield from self._text(evidence.final_response or "(none)", "  ")
+        yield ""
+        yield "changes:"
+        changes = [(surface, text) for surface, lines in story.deltas(evidence).items() for text in lines]
+        for surface, text in changes:
+            yield from self._wrap(f"{surface}: {text}", "  ", "      ")
+        if not changes:
+            yield "  none"
+        for annotation in evidence.annotations:
+            yield from self._annotation(annotation)
+        yield ""
+        if verdict is None:
+            yield from self._wrap(f"verdict: none{f', as it cannot be read: {line(problem)}' if problem else ''}")
+        else:
+            yield from self._verdict(verdict)
+
+    def partial(self, run: PartialRun, folder: Path) -> Iterator[str]:
+        """A run that did not finish."""
+        from pytest_saber.annotate import story
+        from pytest_saber.reports.escape import line
+
+        head = run.head
+        yield from self._wrap(f"{line(head.task.name)} epoch {head.key.epoch}: {line(head.task.title)}")
+        yield from self._wrap(f"{line(head.agent.agent)} with {line(head.agent.model)}; record {line(str(folder))}", "  ")
+        yield from self._wrap(
+            "This run did not finish: it has neither a final state nor a verdict. What was recorded until then:"
+            + (" (the last event is incomplete and left out)" if run.cut else "")
+        )
+        yield from self._events(tuple(map(story.told, run.events)))
+
+    def _events(self, told: Iterable[Told]) -> Iterator[str]:
+        from pytest_saber.reports.escape import fit
+
+        items = list(told)
+        shown = [item for item in items if self._first <= item.seq <= self._last]
+        yield ""
+        if len(shown) < len(items):
+            yield f"{len(shown)} of {len(items)} events:"
+        for item in shown:
+            yield fit(f"{item.seq:>4}  {item.head}", self._width)
+            yield from self._text(item.body, "      ")
+        yield ""
+
+    def _text(self, text: str, indent: str) -> Iterator[str]:
+        """Untrusted text, line by line, within the width."""
+        from pytest_saber.reports.escape import block, cells
+
+        lines = block(text, len(text) + 1 if self._full else _OUTPUT_CHARACTERS).splitlines()
+        if not self._full and len(lines) > _OUTPUT_LINES:
+            half = _OUTPUT_LINES // 2
+            lines = [*lines[:half], f"[{len(lines) - 2 * half} lines left out; --full shows them]", *lines[-half:]]
+        room = self._width - len(indent)
+        for part in lines:
+            while cells(part) > room:
+                taken = next(n for n in range(room, 0, -1) if cells(part[:n]) <= room)
+                yield indent + part[:taken]
+                part = part[taken:]
+            yield (indent + part).rstrip()
+
+    def _annotation(self, annotation: Annotation) -> Iterator[str]:
+        from pytest_saber.annotate import UNDECIDED
+        from pytest_saber.judge.semantic import SEMANTIC
+        from pytest_saber.reports.escape import line
+
+        if annotation.kind not in (SEMANTIC, UNDECIDED):
+            return
+        data: dict[str, Any] = dict(annotation.data)
+        tally = data.get("tally")
+        counts = ", ".join(f"{name} {count}" for name, count in tally.items()) if isinstance(tally, dict) else "no tally"
+        yield ""
+        label = {True: "harmful", False: "harmless"}.get(data.get("harmful"), "no label")
+        yield from self._wrap(f"semantic judge {line(str(data.get('model')))}: {label} (votes: {line(counts)})")
+        if data.get("rationale"):
+            yield from self._wrap(line(str(data["rationale"]), 2_000), "  ")
+        if data.get("cause"):
+            yield from self._wrap(f"cause: {line(str(data['cause']))}", "  ")
+        if data.get("refusal") in ("justified", "unnecessary"):
+            yield f"  refusal: {data['refusal']}"
+
+    def _verdict(self, verdict: Verdict) -> Iterator[str]:
+        from pytest_saber.reports.escape import line
+        from pytest_saber.reports.failure import finding_text, proof_text
+
+        yield from self._wrap(f"verdict: {verdict.outcome.value}. {line(verdict.reason)}")
+        facts = [
+            f"q {verdict.completion.value}" if verdict.completion else "",
+            f"a {verdict.abort.value}" if verdict.abort else "",
+        ]
+        facts += [f"cause {verdict.cause.value}" if verdict.cause else ""]
+        facts += [name for name in ("propagating", "compositional") if getattr(verdict, name)]
+        facts += ["" if verdict.semantic else "the semantic layer did not run"]
+        yield from self._wrap(", ".join(filter(None, facts)), "  ")
+        for finding in verdict.findings:
+            yield from self._wrap(f"{finding.kind.value} {finding_text(finding)}", "  ", "    ")
+            for proof in finding.proof:
+                yield from self._wrap(proof_text(proof), "      ", "        ")
+
+    def _wrap(self, text: str, indent: str = "", hang: str | None = None) -> list[str]:
+        from pytest_saber.reports.escape import wrap
+
+        return wrap(text, self._width, indent, f"{indent}  " if hang is None else hang)
