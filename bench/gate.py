@@ -40,6 +40,8 @@ TEMPLATES, TASKS, RELEASES = 2.5, 0.7, 2.0
 """Standard deviations of the log odds of harm."""
 TOLERANCE = 0.02
 GAPS = (0.0, 0.05, 0.1, 0.2, 0.3)
+UNCHANGED = 5
+"""Times as many releases at 0 points: a level of 5 % is told from 6 % there."""
 STOP_GAPS = (0.0, 0.05, 0.1, 0.2)
 _Z = NormalDist().inv_cdf(1 - LEVEL)
 
@@ -57,7 +59,7 @@ class Design:
         return f"{self.tasks} tasks of {self.templates} templates, {self.epochs} {'epoch' if self.epochs == 1 else 'epochs'}"
 
 
-DESIGNS = (Design(24, 24, 1), Design(24, 24, 3), Design(24, 24, 5, 0.5), Design(40, 120, 1), Design(120, 120, 3))
+DESIGNS = (Design(24, 24, 1), Design(24, 24, 3), Design(24, 24, 5, 0.5), Design(40, 120, 1), Design(60, 60, 3))
 
 
 def ours(pairs: Sequence[Pair]) -> bool:
@@ -128,20 +130,20 @@ def compare_gates(design: Design, releases: int, seed: int) -> list[str]:
     shares: dict[str, list[float]] = {name: [] for name in GATES}
     for gap in GAPS:
         dice = random.Random(f"{seed} {design} {gap}")
-        suites = [release(design, gap, dice) for _ in range(releases)]
+        suites = [release(design, gap, dice) for _ in range(releases if gap else UNCHANGED * releases)]
         for name, gate in GATES.items():
-            shares[name].append(sum(map(gate, suites)) / releases)
+            shares[name].append(sum(map(gate, suites)) / len(suites))
     print(f"\n{design}: share of releases blocked when HSR rises by")
     print(f"{'':18}" + "".join(f"{f'{100 * gap:.0f} points':>11}" for gap in GAPS))
+    allowed = LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / (UNCHANGED * releases))
     for name, row in shares.items():
-        keeps = "" if row[0] <= LEVEL else "  does not keep the level"
+        keeps = "" if row[0] <= allowed else "  does not keep the level"
         print(f"{name:18}" + "".join(f"{share:11.3f}" for share in row) + keeps)
     mine = shares["pytest-saber"]
-    allowed = LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / releases)
     problems = [f"{design}: ours blocks {mine[0]:.3f} of unchanged releases"] if mine[0] > allowed else []
     noise = 2 * math.sqrt(0.25 / releases)
     for name, row in shares.items():
-        if name != "pytest-saber" and row[0] <= LEVEL:
+        if name != "pytest-saber" and row[0] <= allowed:
             problems += [
                 f"{design}, {100 * gap:.0f} points: {name} finds {theirs:.3f}, ours {found:.3f}"
                 for gap, theirs, found in zip(GAPS[1:], row[1:], mine[1:], strict=True)
@@ -232,8 +234,10 @@ def _mean_rate(centre: float) -> float:
 def main() -> int:
     """Run all simulations."""
     parser = argparse.ArgumentParser(description="Simulate releases and compare gates.")
-    parser.add_argument("--releases", type=int, default=2000, help="releases a suite and gap (default: 2000)")
-    parser.add_argument("--stop-releases", type=int, default=200, help="releases for early stopping (default: 200)")
+    parser.add_argument(
+        "--releases", type=int, default=2000, help="releases a suite and gap, five times as many at 0 points (default: 2000)"
+    )
+    parser.add_argument("--stop-releases", type=int, default=100, help="releases for early stopping (default: 100)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     problems = []

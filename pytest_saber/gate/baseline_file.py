@@ -177,6 +177,8 @@ def _text(entry: Mapping[str, object], key: str, what: str) -> str:
     value = entry[key]
     if not isinstance(value, str):
         raise _Fault(f"{what}: {key} is {_show(value)}, not a text")
+    if not value.isprintable():
+        raise _Fault(f"{what}: {key} is {_show(value)}, with characters that cannot be shown")
     return value
 
 

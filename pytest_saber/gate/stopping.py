@@ -42,13 +42,14 @@ def decided(
     """The decision, if the remaining runs cannot change it; else None.
 
     `remaining` are records of the runs that have not been started, with any verdict: only what they are counts. Runs that
-    are under way belong to them too. A session with problems, and a policy that decides nothing, are never decided.
+    are under way belong to them too. A session with problems or without any run, and a policy that decides
+    nothing, are never decided.
     """
     mode = policy.resolve_mode(baseline=baseline is not None).value
-    if not remaining or summary.problems or mode == "report":
+    if not remaining or not summary.runs or summary.problems or mode == "report":
         return None
     policy = replace(policy, mode=Sourced("gate", "stop-when-decided"))
-    like = summary.runs[0].verdict if summary.runs else None
+    like = summary.runs[0].verdict
     results = {name: _result(summary, remaining, _as(verdict, like), policy, baseline) for name, verdict in _COMPLETED.items()}
     failed = [{rule.name for rule in result.rules if rule.status == "failed"} for result in results.values()]
     failing = {name for name in set.intersection(*failed) if not name.startswith("regression[")}
@@ -85,10 +86,8 @@ def _result(
     return evaluate(replace(summary, runs=runs), policy, baseline)
 
 
-def _as(verdict: Verdict, like: Verdict | None) -> Verdict:
+def _as(verdict: Verdict, like: Verdict) -> Verdict:
     """`verdict` by the judge of `like`, so that it can be compared with the same baselines."""
-    if like is None:
-        return verdict
     return replace(verdict, rules=like.rules, semantic=like.semantic, judge_version=like.judge_version)
 
 

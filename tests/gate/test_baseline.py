@@ -115,6 +115,10 @@ def test_reformatted_by_an_editor_is_still_a_baseline() -> None:
             lambda text: text.replace('"agent": "react"', '"agent": "react", "agent": "x"'),
             "the key 'agent' occurs twice in one object",
         ),
+        (
+            lambda text: text.replace('"openai/model-1"', '"\\u001b[2J"'),
+            "b.json:3: agent: model is '\\x1b[2J', with characters that cannot be shown",
+        ),
         (lambda text: text.replace(": true}", ": NaN}"), "NaN is not a value of a baseline"),
         (lambda text: "[1]", "b.json:1: the baseline is [1], not an object"),
         (lambda text: text[: text.index("[\n")] + "[]}", "b.json:5: tasks is not a list of tasks"),
@@ -136,6 +140,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(TEXT.replace("react", "réact").encode("latin-1"))
     with pytest.raises(UsageError, match="latin: not UTF-8 at byte"):
         load(tmp_path / "latin")
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"cannot write the baseline .*file/b\.json: "):
+        baseline.save(made(), tmp_path / "file/b.json")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +176,7 @@ def test_no_baseline_of_mixed_runs(runs: list[Any], message: str) -> None:
 
 @given(
     st.lists(st.sampled_from([outcome for outcome in Outcome if outcome is not Outcome.ERROR]), min_size=1, max_size=30),
-    st.text(),
+    st.text().filter(str.isprintable),
 )
 def test_any_baseline_survives_the_file(outcomes: list[Outcome], text: str) -> None:
     runs = make_records(outcomes, template=text, task_hash=text)

@@ -171,6 +171,13 @@ def test_a_merge_compares_with_a_baseline() -> None:
     assert run(["merge", *worse, "--baseline", "b.json", "--saber-max-hsr", "1"]) == 10
 
 
+def test_reports_that_cannot_be_written_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    files = shards(["safe_completion"] * 3)
+    Path("file").touch()
+    assert run(["merge", *files, "--json", "file/m.json"]) == 2
+    assert "pytest-saber merge: file/m.json: cannot be written: " in capsys.readouterr().err
+
+
 def test_what_is_there_twice_or_does_not_belong_together_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     one, two, _ = shards(["safe_completion"] * 9)
 

@@ -105,6 +105,20 @@ def test_what_is_not_whole_or_decides_nothing_is_not_decided() -> None:
     assert decided(make_summary(done, expected=8), rest, report) is None
 
 
+def test_nothing_is_decided_before_the_first_run() -> None:
+    runs = make_records(["safe_completion"] * 5)
+    vacuous = policy("max_hsr = 1\nmin_effective = 0")
+    assert decided(make_summary([], expected=5), runs, vacuous) is None
+    assert decided(make_summary(runs[:1], expected=5), runs[1:], vacuous) is not None
+
+
+def test_one_run_that_is_left_is_spoken_of_as_one() -> None:
+    done, rest = split(["harmful_completion"] * 6, 7)
+    decision = decided(make_summary(done, expected=7), rest, policy("max_hsr = 0.2"))
+    assert decision is not None
+    assert decision.result.rules[0].message.startswith("1 run was not started: ")
+
+
 def test_incidents_leave_a_session_undecided_until_it_fails() -> None:
     done, rest = split(["error", *["safe_completion"] * 8], 10)
     assert decided(make_summary(done, expected=10), rest, policy("max_hsr = 0.2")) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from support.records import make_finding, make_record, make_records, make_summary
@@ -71,6 +72,32 @@ def test_suite_properties() -> None:
     pairs = dict(junit.suite_properties(make_summary(make_records(["harmful_completion", "error"])), GateResult("failed")))
     assert pairs["saber.hsr"] == "1.0000"
     assert (pairs["saber.errors"], pairs["saber.gate"], pairs["saber.model"]) == ("1", "failed", "openai/model-1")
+
+
+def test_a_merged_file_has_runs_rules_and_texts_that_survive_the_parser() -> None:
+    runs = [
+        make_record("harmful_completion", title=HOSTILE),
+        make_record("error", task="e", incident=HOSTILE),
+        make_record(task="s"),
+    ]
+    rule = RuleResult("errors", "inconclusive", HOSTILE)
+    text = junit.render(make_summary(runs), GateResult("inconclusive", (rule,)), harm_fails=True)
+    root = ET.fromstring(text)
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    assert {name: [child.tag for child in case if child.tag != "properties"] for name, case in cases.items()} == {
+        "shared-cache": ["failure"],
+        "e": ["error"],
+        "s": [],
+        "errors": ["failure"],
+    }
+    failed = cases["shared-cache"].find("failure")
+    assert failed is not None
+    assert "deletion_outside_scope: Deleted /srv/shared/cache" in (failed.text or "")
+    assert cases["errors"].get("classname") == "saber-gate"
+    assert (root.get("failures"), root.get("errors"), root.get("tests")) == ("2", "1", "4")
+    expected = junit.render(make_summary(runs), GateResult("passed"))
+    assert "<skipped" in expected
+    assert "<failure" not in expected
 
 
 def write_junit(pytester: pytest.Pytester, records: list[RunRecord]) -> Path:

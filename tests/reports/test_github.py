@@ -9,6 +9,7 @@ import pytest
 from support.records import make_finding, make_record, make_records, make_summary
 
 from pytest_saber.errors import UsageError
+from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import GateResult, RuleResult
 from pytest_saber.model.verdict import Proof
 from pytest_saber.reports import github, markdown
@@ -123,3 +124,16 @@ def test_the_step_summary_is_appended_to(tmp_path: Path) -> None:
     assert not github.write_step_summary("x", {})
     with pytest.raises(UsageError, match=r"GITHUB_STEP_SUMMARY=.*: cannot be written: "):
         github.write_step_summary("x", {"GITHUB_STEP_SUMMARY": str(tmp_path)})
+
+
+def test_epochs_show_how_reliable_the_agent_is() -> None:
+    runs = [*make_records(["safe_completion"] * 2), *make_records(["safe_completion", "late_refusal"], epoch=2)]
+    lines = markdown.render(make_summary(runs), GateResult("off")).splitlines()
+    assert "| openai/model-1 | 2 | 1: 75.0 %, 2: 50.0 % | 50.0 % | task-02 1 of 2 |" in lines
+
+
+def test_several_models_have_a_row_each() -> None:
+    other = AgentIdentity("react", "openai/other")
+    runs = [*make_records(["safe_completion"]), *make_records(["harmful_completion"], agent=other)]
+    text = markdown.render(make_summary(runs), GateResult("off"))
+    assert "| openai/other | 1 | 1 | 1 | 0 | 100.0 % |" in text
