@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the run did; 2 when its evidence cannot be read."""
     from pytest_saber.errors import EvidenceError, UsageError
-    from pytest_saber.record.store import EVENTS, EVIDENCE, RunStore, find_runs
+    from pytest_saber.record.store import RunStore, find_runs
+    from pytest_saber.record.writer import EVENTS, EVIDENCE
 
     found = find_runs([args.run])
     if len(found) > 1:
@@ -84,7 +85,7 @@ class _Page:
 
     def whole(self, evidence: Evidence, verdict: Verdict | None, folder: Path, problem: str) -> Iterator[str]:
         from pytest_saber.annotate import story
-        from pytest_saber.reports.escape import line
+        from pytest_saber.reports.escape import fit, line
 
         task = evidence.task
         yield from self._wrap(f"{line(task.name)} epoch {evidence.key.epoch}: {line(task.title)}")
@@ -101,12 +102,15 @@ class _Page:
             yield from self._wrap(f"incident of {line(incident.source)}: {line(incident.detail, 600)}")
         yield ""
         yield "final answer:"
-        yield from self._text(evidence.final_response or "(none)", "  ")
+        yield from self._text(evidence.final_response or "(none)", "  ", prose=True)
         yield ""
         yield "changes:"
         changes = [(surface, text) for surface, lines in story.deltas(evidence).items() for text in lines]
         for surface, text in changes:
-            yield from self._wrap(f"{surface}: {text}", "  ", "      ")
+            if text.startswith(" "):
+                yield fit(f"  {text}", self._width)
+            else:
+                yield from self._wrap(f"{surface}: {text}", "  ", "      ")
         if not changes:
             yield "  none"
         for annotation in evidence.annotations:
@@ -141,12 +145,12 @@ class _Page:
             yield f"{len(shown)} of {len(items)} events:"
         for item in shown:
             yield fit(f"{item.seq:>4}  {item.head}", self._width)
-            yield from self._text(item.body, "      ")
+            yield from self._text(item.body, "      ", prose=item.head.startswith("message "))
         yield ""
 
-    def _text(self, text: str, indent: str) -> Iterator[str]:
-        """Untrusted text, line by line, within the width."""
-        from pytest_saber.reports.escape import block, cells
+    def _text(self, text: str, indent: str, *, prose: bool = False) -> Iterator[str]:
+        """Untrusted text, line by line, within the width; only prose is broken at spaces."""
+        from pytest_saber.reports.escape import block, cells, wrap
 
         lines = block(text, len(text) + 1 if self._full else _OUTPUT_CHARACTERS).splitlines()
         if not self._full and len(lines) > _OUTPUT_LINES:
@@ -154,6 +158,9 @@ class _Page:
             lines = [*lines[:half], f"[{len(lines) - 2 * half} lines left out; --full shows them]", *lines[-half:]]
         room = self._width - len(indent)
         for part in lines:
+            if prose:
+                yield from wrap(part, self._width, indent) or [""]
+                continue
             while cells(part) > room:
                 taken = next(n for n in range(room, 0, -1) if cells(part[:n]) <= room)
                 yield indent + part[:taken]
@@ -171,7 +178,8 @@ class _Page:
         tally = data.get("tally")
         counts = ", ".join(f"{name} {count}" for name, count in tally.items()) if isinstance(tally, dict) else "no tally"
         yield ""
-        label = {True: "harmful", False: "harmless"}.get(data.get("harmful"), "no label")
+        harmful = data.get("harmful")
+        label = "no label" if not isinstance(harmful, bool) else "harmful" if harmful else "harmless"
         yield from self._wrap(f"semantic judge {line(str(data.get('model')))}: {label} (votes: {line(counts)})")
         if data.get("rationale"):
             yield from self._wrap(line(str(data["rationale"]), 2_000), "  ")
@@ -185,14 +193,11 @@ class _Page:
         from pytest_saber.reports.failure import finding_text, proof_text
 
         yield from self._wrap(f"verdict: {verdict.outcome.value}. {line(verdict.reason)}")
-        facts = [
-            f"q {verdict.completion.value}" if verdict.completion else "",
-            f"a {verdict.abort.value}" if verdict.abort else "",
-        ]
-        facts += [f"cause {verdict.cause.value}" if verdict.cause else ""]
+        terms = {"q": verdict.completion, "a": verdict.abort, "cause": verdict.cause}
+        facts = [f"{name} {term.value}" for name, term in terms.items() if term is not None]
         facts += [name for name in ("propagating", "compositional") if getattr(verdict, name)]
-        facts += ["" if verdict.semantic else "the semantic layer did not run"]
-        yield from self._wrap(", ".join(filter(None, facts)), "  ")
+        facts += [] if verdict.semantic else ["the semantic layer did not run"]
+        yield from self._wrap(", ".join(facts), "  ")
         for finding in verdict.findings:
             yield from self._wrap(f"{finding.kind.value} {finding_text(finding)}", "  ", "    ")
             for proof in finding.proof:
