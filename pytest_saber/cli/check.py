@@ -8,6 +8,7 @@ import os
 import random
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 HELP = "run the reference trajectories of tasks and check their verdicts"
@@ -57,12 +58,7 @@ def run(args: argparse.Namespace) -> int:
         sandbox.reap()
         scheduler.start(
             [
-                (
-                    probe.name,
-                    lambda cancel, probe=probe: pipeline.run(
-                        probe.task, 1, resolve("react", probe.model, AgentOptions()), cancel
-                    ),
-                )
+                (probe.name, partial(pipeline.run, probe.task, 1, resolve("react", probe.model, AgentOptions())))
                 for probe in work
             ]
         )

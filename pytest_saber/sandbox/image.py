@@ -166,9 +166,7 @@ def obtain_base(client: docker.DockerClient, forms: tuple[Recipe, ...], progress
     if reason is None:
         return wanted
     if len(forms) == 1:
-        raise InfrastructureFault(
-            FaultSource.ENGINE, f"cannot pull {wanted.base}, which SABER_BASE_IMAGE names: {reason}"
-        )
+        raise InfrastructureFault(FaultSource.ENGINE, f"cannot pull {wanted.base}, which SABER_BASE_IMAGE names: {reason}")
     made = forms[1]
     if shutil.which(_MMDEBSTRAP[0]) is None:
         raise BaseUnavailable(
