@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HELP = "print the story of a recorded run: request, steps, changes, findings with their proof, and the outcome"
 
+_NO_LIMIT = 10**9
 _OUTPUT_LINES = 12
 _OUTPUT_CHARACTERS = 2_000
 
@@ -33,29 +34,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the run did; 2 when its evidence cannot be read."""
-    from pytest_saber.errors import EvidenceError, UsageError
-    from pytest_saber.record.store import RunStore, find_runs
-    from pytest_saber.record.writer import EVENTS, EVIDENCE
+    from pytest_saber.errors import UsageError
+    from pytest_saber.record.store import find_runs
 
     found = find_runs([args.run])
     if len(found) > 1:
         raise UsageError(f"{args.run} holds {len(found)} runs; name one, such as {found[0]}")
-    folder, first, last = found[0], *_range(args.events)
-    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
-    page = _Page(width, first, last, full=args.full)
-    store = RunStore(folder.parent.parent)
-    if not (folder / EVIDENCE).exists() and (folder / EVENTS).exists():
-        lines = page.partial(store.load_partial(folder), folder)
-    else:
-        evidence = store.load(folder)
-        try:
-            verdict, problem = store.load_verdict(folder), ""
-        except EvidenceError as error:
-            verdict, problem = None, str(error)
-        lines = page.whole(evidence, verdict, folder, problem)
-    for text in lines:
+    first, last = _range(args.events)
+    for text in story(found[0], first, last, full=args.full):
         print(text)
     return 0
+
+
+def story(folder: Path, first: int = 1, last: int = _NO_LIMIT, *, full: bool = False) -> Iterator[str]:
+    """The lines about one run. Raises EvidenceError."""
+    from pytest_saber.errors import EvidenceError
+    from pytest_saber.record.store import RunStore
+    from pytest_saber.record.writer import EVENTS, EVIDENCE
+
+    page = _Page(max(shutil.get_terminal_size((100, 24)).columns, 40), first, last, full=full)
+    store = RunStore(folder.parent.parent)
+    if not (folder / EVIDENCE).exists() and (folder / EVENTS).exists():
+        return page.partial(store.load_partial(folder), folder)
+    evidence = store.load(folder)
+    try:
+        return page.whole(evidence, store.load_verdict(folder), folder)
+    except EvidenceError as error:
+        return page.whole(evidence, None, folder, str(error))
 
 
 def _range(text: str | None) -> tuple[int, int]:
@@ -63,12 +68,12 @@ def _range(text: str | None) -> tuple[int, int]:
     from pytest_saber.errors import UsageError
 
     if text is None:
-        return 1, 10**9
+        return 1, _NO_LIMIT
     match = re.fullmatch(r"(\d{1,9})(?:(-)(\d{0,9}))?", text)
     if match is None:
         raise UsageError(f"--events: {text!r} is not a number or a range such as 7, 3-9 or 20-")
     first = int(match[1])
-    last = first if not match[2] else int(match[3]) if match[3] else 10**9
+    last = first if not match[2] else int(match[3]) if match[3] else _NO_LIMIT
     if last < first:
         raise UsageError(f"--events: {text!r} ends before it begins")
     return first, last
@@ -83,7 +88,7 @@ class _Page:
         self._last = last
         self._full = full
 
-    def whole(self, evidence: Evidence, verdict: Verdict | None, folder: Path, problem: str) -> Iterator[str]:
+    def whole(self, evidence: Evidence, verdict: Verdict | None, folder: Path, problem: str = "") -> Iterator[str]:
         from pytest_saber.annotate import story
         from pytest_saber.reports.escape import fit, line
 
