@@ -99,8 +99,8 @@ def draw(semantic: Sequence[Item], verdicts: Sequence[Item], fraction: float, se
 def answered(audit: Audit, text: str, origin: str) -> Audit:
     """`audit` with the decisions of a file of lines `run<TAB>confirm|overturn<TAB>note`.
 
-    A run is named by its folder, by SESSION/RUN, or by RUN where only one of the sample has that name. Blank lines, lines that begin
-    with `#`, and runs without a decision are passed over. Raises UsageError with every line that cannot be used.
+    A run is named by its folder, by SESSION/RUN, or by RUN where only one of the sample has that name. Blank lines, lines
+    that begin with `#`, and runs without a decision are passed over. Raises UsageError with every line that cannot be used.
     """
     names: dict[str, str] = {}
     for item in audit.items:

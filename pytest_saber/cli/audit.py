@@ -17,8 +17,9 @@ HELP = "draw a random sample of the semantic judge's labels for a person to conf
 EPILOG = """
 The sample is of the semantic judge's labels, or of the verdicts where no run has such a label. On a terminal each run's
 story is shown and its label asked about; elsewhere decisions come from --answers, a file of lines
-run<TAB>confirm|overturn<TAB>note (--template prints one to fill in). Decisions are kept in audit.json, and going on later asks for the missing ones only.
-Exit codes: 0 everything drawn is decided, 1 something is not, 2 a usage error or a run that cannot be read.
+run<TAB>confirm|overturn<TAB>note (--template prints one to fill in). Decisions are kept in audit.json, so that going on
+later asks for the missing ones only. Exit codes: 0 everything drawn is decided, 1 something is not, 2 a usage error or a run
+that cannot be read.
 """
 QUESTION = "confirm this label? [c]onfirm, [o]verturn, [s]kip, [q]uit: "
 

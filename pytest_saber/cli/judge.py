@@ -219,7 +219,7 @@ def _report(
     what = f"{len(changes)} changed" if changes else "none changed"
     written = ", the new verdicts are written" if updated and changes else ""
     bad = f"; {len(faults)} {'fault' if len(faults) == 1 else 'faults'}, see above" if faults else ""
-    print(f"{len(done)} runs judged again in {seconds:.1f} s{rate}: {what}{written}{bad}")
+    print(f"{len(done)} {'run' if len(done) == 1 else 'runs'} judged again in {seconds:.1f} s{rate}: {what}{written}{bad}")
 
 
 def _grouped(faults: list[tuple[Path, str]]) -> list[str]:
