@@ -15,13 +15,10 @@ from pytest_saber.pytest_glue.collection import markers
 from pytest_saber.pytest_glue.controller import Controller
 from pytest_saber.pytest_glue.executor import EXECUTOR, Executor
 from pytest_saber.pytest_glue.fixtures import saber_agent, saber_epoch, saber_run, saber_task, saber_workspace
-from pytest_saber.pytest_glue.interrupts import Termination
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import Ledger
 
 __all__ = ["saber_agent", "saber_epoch", "saber_run", "saber_task", "saber_workspace"]
-
-_TERMINATION: pytest.StashKey[Termination] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,14 +41,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(executor, "saber-executor")
     if not executor.is_worker:
         config.pluginmanager.register(Controller(config, settings, executor, progress), "saber-controller")
-    config.stash[_TERMINATION] = termination = Termination()
-    termination.install()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     executor = config.stash.get(EXECUTOR, None)
     if executor is not None:
         executor.close()
-    termination = config.stash.get(_TERMINATION, None)
-    if termination is not None:
-        termination.restore()
+        executor.termination.restore()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_saber.pytest_glue.collection import SUFFIXES
 from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
 from pytest_saber.pytest_glue.interrupts import shielded
@@ -46,8 +47,13 @@ class Controller:
         node.workerinput["saber_session"] = self._executor.session_name
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self) -> None:
-        """Stop at collection errors as pytest does without xdist."""
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Stop at collection errors as pytest does without xdist, and prepare for runs."""
+        total = sum(any(f"{suffix}::" in nodeid for suffix in SUFFIXES) for nodeid in ids)
+        if total and not self._progress.total:
+            self._progress.open(total)
+            self._progress.stay()
+            self._executor.termination.install()
         count = self._collection_errors
         if count and not self.config.getoption("continue_on_collection_errors"):
             raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
@@ -71,7 +77,11 @@ class Controller:
         record = self.ledger.add(report)
         if record is not None:
             self.config.hook.pytest_saber_run(config=self.config, record=record)
-        return (yield)
+            if hasattr(report, "node"):
+                # A worker's run; those of this process were counted when they ended.
+                self._progress.count(record.verdict.harmful)
+        with self._progress.cleared():
+            return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:

@@ -13,7 +13,7 @@ from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
 from pytest_saber.pytest_glue import collection, records, shard
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent
 from pytest_saber.pytest_glue.decision import Gate, read_gate
-from pytest_saber.pytest_glue.interrupts import shielded
+from pytest_saber.pytest_glue.interrupts import Termination, shielded
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import Ledger
 from pytest_saber.pytest_glue.settings import Settings
@@ -49,6 +49,7 @@ class Executor:
         self.catalogue = Catalogue(config.rootpath)
         self.is_worker = hasattr(config, "workerinput")
         self.progress = progress
+        self.termination = Termination()
         self._gate: Gate | None = None
         self._runtime: Runtime | None = None
         self._factories: dict[str, AgentFactory] = {}
@@ -218,8 +219,10 @@ class Executor:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        if self.suite.selected and not self.is_worker:
-            self.progress.open(self.suite.selected)
+        if self.suite.selected:
+            self.termination.install()
+            if not self.is_worker:
+                self.progress.open(self.suite.selected)
         try:
             return (yield)
         finally:

@@ -46,6 +46,7 @@ class ProgressLine:
 
     def close(self) -> None:
         with self._lock:
+            self._write(ERASE_TO_END)
             if self._terminal is not None:
                 self._terminal.close()
                 self._terminal = None
@@ -62,6 +63,19 @@ class ProgressLine:
         with self._lock:
             self._running = progress.running
             self._draw()
+
+    @contextmanager
+    def cleared(self) -> Iterator[None]:
+        """While pytest prints: the line is away, and drawn again afterwards where no wait draws it (an xdist controller)."""
+        with self._lock:
+            self._write(ERASE_TO_END)
+        yield
+        with self._lock:
+            self._draw()
+
+    def stay(self) -> None:
+        """Draw between pytest's own writes, not only while the main thread waits."""
+        self._waiting = True
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -50,3 +50,8 @@ def test_loading_the_plugin_imports_its_glue_only(suite: Suite) -> None:
     result = suite.run("-s", fresh=True)
     ours = [f"pytest_saber.{name}" for name in ("errors", "hookspecs", "model", "plugin", "pytest_glue")]
     assert f"OURS {ours!r}" in result.outlines
+
+
+def test_signals_of_a_session_without_a_task_are_its_own(suite: Suite) -> None:
+    suite.add("test_plain.py", "import signal\ndef test_plain(): assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n")
+    suite.run(fresh=True).assert_outcomes(passed=1)
