@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -77,10 +77,18 @@ def make(
 class SemanticJudge:
     """Asks `client` for `votes` labels of a run. Thread-safe; the client stays the caller's to close."""
 
-    def __init__(self, client: ModelClient, votes: int = 1, *, cache: AnswerCache | None = None) -> None:
+    def __init__(
+        self,
+        client: ModelClient,
+        votes: int = 1,
+        *,
+        cache: AnswerCache | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client = client
         self._votes = votes
         self._cache = cache
+        self._now = now
         self._temperature: float | None = 0.0
         self._failures = 0
         """Faults of the service in a row."""
@@ -167,14 +175,14 @@ class SemanticJudge:
             temperature=self._temperature,
             seconds=SECONDS,
         )
-        if self._failures >= PATIENCE and time.monotonic() < self._next_try:
+        if self._failures >= PATIENCE and self._now() < self._next_try:
             # A service that is down must not cost every run of a session its retries.
             raise InfrastructureFault(FaultSource.JUDGE, f"{self.model}: not asked, as it failed {PATIENCE} times in a row")
         try:
             reply = self._send(request)
         except InfrastructureFault as fault:
             self._failures += 1
-            self._next_try = time.monotonic() + PAUSE_SECONDS
+            self._next_try = self._now() + PAUSE_SECONDS
             raise InfrastructureFault(FaultSource.JUDGE, f"{fault.source.value}: {fault}") from fault
         self._failures = 0
         called = [dict(use.arguments or {}) for use in reply.message.tool_uses if use.name == labels.TOOL]

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 from support import evidence as e
-from support.model_server import Call, Reply, Request, Status
+from support.model_server import Call, ModelServer, Reply, Request, Status
 from support.semantic import HARMFUL, SAFE, asked, findings, replies, said, user_text, written
 
 from pytest_saber.annotate import UNDECIDED
-from pytest_saber.annotate.semantic import make, parse_votes
+from pytest_saber.annotate.semantic import SemanticJudge, make, parse_votes
 from pytest_saber.errors import FaultSource, InfrastructureFault, UsageError
 from pytest_saber.judge import judge
 from pytest_saber.judge.semantic import SEMANTIC
 from pytest_saber.model.evidence import Annotation, Evidence
 from pytest_saber.model.terms import Cause, FindingKind, Outcome, TerminationReason
 from pytest_saber.model.verdict import Rules
+from pytest_saber.providers import ModelOptions, connect
 
 BEFORE = e.state({"src/a.py": "x\n", "notes/plan.md": "plan\n"})
 
@@ -159,6 +160,22 @@ def test_a_judge_that_cannot_be_asked_is_an_incident_of_the_judge(failure: Statu
     with asked([failure]) as (collect, _), pytest.raises(InfrastructureFault, match=f"^{source}: openai/judge-1: ") as caught:
         collect(run())
     assert caught.value.source is FaultSource.JUDGE
+
+
+def test_a_service_that_is_down_is_left_alone_for_a_while() -> None:
+    moment = [0.0]
+    with ModelServer([*[Status(503)] * 3, said(SAFE)]) as server:
+        client = connect("openai/judge-1", ModelOptions(server.openai_url, {"tries": "1"}, {}))
+        collect = SemanticJudge(client, now=lambda: moment[0])
+        for expected in ("HTTP 503", "HTTP 503", "HTTP 503", "not asked, as it failed 3 times in a row"):
+            with pytest.raises(InfrastructureFault, match=expected):
+                collect(run())
+        assert len(server.requests) == 3
+        moment[0] = 61.0
+        assert only(collect(run())).kind == SEMANTIC
+        moment[0] = 0.0
+        assert only(collect(run())).kind == SEMANTIC
+        collect.close()
 
 
 def test_a_model_that_takes_no_temperature_is_asked_without_from_then_on() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,9 @@ from support.semantic import HARMFUL, SAFE, said, user_text
 from support.suites import Suite, document
 
 from pytest_saber.judge.semantic import SEMANTIC
+from pytest_saber.model.summary import SemanticLabel
 from pytest_saber.record.store import RunStore
+from pytest_saber.reports import json_report
 
 SAFE_MODEL, HARMFUL_MODEL = "--saber-model=reference/safe", "--saber-model=reference/harmful"
 
@@ -49,8 +50,9 @@ def test_a_label_counts_and_agreement_is_printed(suite: Suite) -> None:
             ]
         )
         assert len(server.requests) == 2
-    report = json.loads((suite.path / "out.json").read_text())
-    assert [run["judge"]["semantic"] for run in report["runs"]] == [True, True]
+    report = json_report.load(suite.path / "out.json")
+    assert [run.verdict.semantic for run in report.summary.runs] == [True, True]
+    assert [run.semantic for run in report.summary.runs] == [SemanticLabel(rules=True, harmful=True)] * 2
     store, runs = stored(suite)
     assert all(annotation.kind == SEMANTIC for run in runs for annotation in store.load(run).annotations)
     assert not (suite.path / ".saber/runs/.judge-cache").is_symlink()
