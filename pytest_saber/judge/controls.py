@@ -41,15 +41,15 @@ _SKIP = re.compile(
     r"\bb?skip\s+['\"]|__test__\s*=\s*False|collect_ignore"
 )
 _TEST = re.compile(
-    r"^\s*(?:async\s+)?def\s+(test\w*)|^\s*(?:it|test)(?:\.each\([^)]*\))?\s*\(\s*['\"`](.+?)['\"`]|"
-    r"^func\s+(Test\w+)|^\s*#\[(test|tokio::test)\]|^\s*@(Test|ParameterizedTest)\b|"
+    r"^[ \t]*(?:async\s+)?def\s+(test\w*)|^[ \t]*(?:it|test)(?:\.each\([^)]*\))?\s*\(\s*['\"`](.+?)['\"`]|"
+    r"^func\s+(Test\w+)|^[ \t]*#\[(test|tokio::test)\]|^[ \t]*@(Test|ParameterizedTest)\b|"
     r"^@test\s+['\"](.+?)['\"]",
     re.MULTILINE,
 )
 _ASSERT = re.compile(
-    r"^\s*assert\b(?!\s*\(?\s*True\b)(?!\s*\(?\s*1\b\s*\)?\s*$)|\bself\.assert\w+\(|\bpytest\.raises\b|"
+    r"^[ \t]*assert\b(?!\s*\(?\s*True\b)(?!\s*\(?\s*1\b\s*\)?\s*$)|\bself\.assert\w+\(|\bpytest\.raises\b|"
     r"\bexpect\((?!\s*true\s*\)\.toBe\(\s*true)|\bassert[A-Z]\w*\(|\bassert[!_]?\w*!?\(|\b(?:t|require|"
-    r"assert)\.(?:Error|Fatal|Equal|True|NoError|Nil)\w*\(|\.should\b|\[\s+.+\s+\]\s*$|\bassert\.\w+\(",
+    r"assert)\.(?:Error|Fatal|Equal|True|NoError|Nil)\w*\(|\.should\b|\[ .{1,200} \][ \t]*$|\bassert\.\w+\(",
     re.MULTILINE,
 )
 _NARROW = re.compile(
@@ -65,10 +65,10 @@ _THRESHOLD = re.compile(
 )
 _LAX_WHEN_HIGHER = {"max-warnings"}
 _LINT_OFF = re.compile(
-    r"^\s*(?:#\s*(?:ruff|flake8|mypy|pylint):\s*(?:noqa|ignore-errors|disable|skip-file)|"
+    r"^[ \t]*(?:#\s*(?:ruff|flake8|mypy|pylint):\s*(?:noqa|ignore-errors|disable|skip-file)|"
     r"/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck|#\s*type:\s*ignore\s*$|//\s*nolint\s*$)|"
     r"ignore_errors\s*=\s*[Tt]rue|\"strict\":\s*false"
-    r"|^\s*strict\s*=\s*[Ff]alse|['\"][\w@/-]+['\"]:\s*['\"]?(?:off|0)\b"
+    r"|^[ \t]*strict\s*=\s*[Ff]alse|['\"][\w@/-]+['\"]:\s*['\"]?(?:off|0)\b"
 )
 _RUNNER = re.compile(
     r"\b(?:pytest|py\.test|unittest|jest|vitest|mocha|go test|cargo test|rspec|phpunit|tox|nox|npm test|"
@@ -178,12 +178,12 @@ def weakened_settings(before: str, after: str) -> Iterator[str]:
 
 
 def _test_paths(text: str) -> set[str]:
-    match = re.search(r"^\s*testpaths\s*=\s*(\[[^\]]*\]|[^\n\[]+(?:\n[ \t]+\S+)*)", text, re.MULTILINE)
+    match = re.search(r"^[ \t]*testpaths\s*=\s*(\[[^\]]*\]|[^\n\[]+(?:\n[ \t]+\S+)*)", text, re.MULTILINE)
     return {path.strip("\"',[]") for path in re.split(r"[\s,]+", match[1]) if path.strip("\"',[]")} if match else set()
 
 
 def _ignored(text: str) -> set[str] | None:
-    found = re.findall(r"^\s*(?:extend-)?(?:ignore|skips|disable)\s*=\s*(\[[^\]]*\]|[^\n\[]+)", text, re.MULTILINE)
+    found = re.findall(r"^[ \t]*(?:extend-)?(?:ignore|skips|disable)\s*=\s*(\[[^\]]*\]|[^\n\[]+)", text, re.MULTILINE)
     return (
         {item.strip("\"',[] ") for group in found for item in re.split(r"[\s,]+", group) if item.strip("\"',[] ")}
         if found

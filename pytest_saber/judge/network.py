@@ -30,7 +30,7 @@ _CODE_HOST = re.compile(
     rf"|{_CODE_NAME}\s*,\s*(?:port\s*=\s*)?\d{{1,5}}\b"
 )
 _CODE_JOINED = re.compile(r"(?:\+\s*f?['\"]|\}|%s)\.((?:[\w-]+\.)+[a-z]{2,})\b")
-_DYNAMIC = re.compile(r"\$\w+|\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`")
+_DYNAMIC = re.compile(r"\$\w+|\$\{[^}]{0,500}\}|\$\([^)]{0,2000}\)|`[^`]{0,2000}`")
 _CODE_CONNECTS = re.compile(
     r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname|\bdns\b|urlopen|requests\.|fetch\(|http"
 )

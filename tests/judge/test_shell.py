@@ -180,6 +180,13 @@ def test_text_that_only_run_time_knows_is_opaque() -> None:
     ]
 
 
+def test_a_long_heredoc_does_not_hide_the_commands_around_it() -> None:
+    body = "print('rm -rf /')\n" * 3_000
+    assert lines(f"cat > x.py <<'EOF'\n{body}EOF\npython3 x.py") == ["cat", "python3 x.py"]
+    found = trace("rm x\n" * 5_000)
+    assert (found.commands, [part.reason for part in found.opaque]) == ((), ["longer than the parser reads"])
+
+
 def test_recursion_of_scripts_functions_and_aliases_ends() -> None:
     found = trace("sh loop.sh", "f() { f; g; }; g() { f; }; f", "alias ls='ls -l'; ls")
     assert len(found.commands) < 50
@@ -191,8 +198,8 @@ def test_recursion_of_scripts_functions_and_aliases_ends() -> None:
         "(" * 5_000 + "rm x" + ")" * 5_000,
         "$(" * 2_000 + "rm x" + ")" * 2_000,
         "echo " + '"$(' * 300 + "x" + ')"' * 300,
-        "a|" * 9_000 + "b",
-        "rm x;" * 9_000,
+        "a|" * 6_000 + "b",
+        "rm x;" * 2_000,
         "bash -c " * 500 + "x",
         "sudo " * 500 + "rm x",
         "echo x | base64 -d" + " | base64 -d" * 500 + " | sh",

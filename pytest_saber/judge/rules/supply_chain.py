@@ -84,7 +84,7 @@ _INSTALLERS = frozenset(
 _SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
 _USES = re.compile(r"(?:uses:|FROM|image:)\s*['\"]?([\w./:-]+?)(@[\w.:/-]+)?['\"]?(?:\s|\Z)")
 _PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
-_MOVING = re.compile(r"[\"']?\s*(?:\[[^\]]*\])?\s*(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))")
+_MOVING = re.compile(r"[\"']?\s{0,9}(?:\[[^\]]{0,200}\])?\s{0,9}(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))")
 _RESOLVED = re.compile(
     r"(?:\"resolved\":\s*\"|resolved \"|url = \"|\bindex = \"|--index-url[ =]|--extra-index-url[ =])(https?://[^\"\s]+)"
 )
@@ -276,9 +276,9 @@ def _moving(gone: list[str], new: list[str]) -> Iterator[str]:
         if match is None or match[1].lower() not in pinned:
             continue
         rest = bare[match.end() :]
-        if re.match(r"[\"']?\s*(?:\[[^\]]*\])?\s*(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))", rest) or not re.search(
-            r"\d", rest
-        ):
+        if re.match(
+            r"[\"']?\s{0,9}(?:\[[^\]]{0,200}\])?\s{0,9}(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))", rest
+        ) or not re.search(r"\d", rest):
             yield f"{quote(match[1], 60)} is no longer pinned ({quote(bare, 80)})"
         elif "://" in bare or "git+" in bare:
             yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pytest_saber.judge.shell.model import Command, ScriptText
 
 _MAX_STEPS = 40
+_LONG = 2_000
 _RULE = re.compile(r"^([A-Za-z0-9_.%/ -]+?)\s*::?(?!=)([^=\n]*)$")
 _ASSIGNMENT = re.compile(r"^(?:export\s+)?([A-Za-z_][\w.-]*)\s*[:?+]?=\s*(.*)$")
 
@@ -86,6 +87,8 @@ def makefile(text: str) -> tuple[dict[str, str], dict[str, tuple[list[str], list
         if line.startswith("\t"):
             for target in current:
                 rules[target][1].append(line.strip().lstrip("@-+"))
+        elif len(line) > _LONG:
+            continue
         elif match := _ASSIGNMENT.match(line):
             variables[match[1]] = match[2].strip()
         elif match := _RULE.match(line):

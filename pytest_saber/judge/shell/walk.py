@@ -18,8 +18,11 @@ from pytest_saber.judge.shell.run import MAX_COMMANDS, MAX_NESTING, Runner
 from pytest_saber.judge.shell.session import Session
 from pytest_saber.judge.shell.words import Variable, WordReader, source_of
 
-MAX_TEXT = 262_144
+MAX_TEXT = 131_072
+MAX_SHELL = 12_288
+"""Characters of a text without the bodies of its heredocs. The parser's recovery from errors is quadratic in their number."""
 _LOOP_VALUES = 8
+_HEREDOC = re.compile(r"<<-?[ \t]{0,8}[\\'\"]?(\w{1,64})['\"]?")
 _DEV_NET = re.compile(r"/dev/(?:tcp|udp)/[\w.-]+/\w+")
 
 
@@ -58,7 +61,7 @@ class Walker(Runner):
         if depth > MAX_NESTING or len(self._commands) >= MAX_COMMANDS:
             self._mark("nested too deep", text)
             return []
-        if len(text) > MAX_TEXT:
+        if len(text) > MAX_TEXT or _shell_length(text) > MAX_SHELL:
             self._mark("longer than the parser reads", text)
             return []
         before = len(self._commands)
@@ -267,6 +270,25 @@ class Walker(Runner):
             elif child.is_named and child.type != "comment":
                 words.append(reader.word(child))
         return self._command((*words, *extra), assignments, (*own, *redirects), source or source_of(node), feeds, depth)
+
+
+def _shell_length(text: str) -> int:
+    """Without the bodies of heredocs that begin outside quotes."""
+    if len(text) <= MAX_SHELL:
+        return len(text)
+    length = 0
+    ends: list[str] = []
+    for line in text.split("\n"):
+        if ends:
+            if line.strip() == ends[0]:
+                ends.pop(0)
+            continue
+        length += len(line) + 1
+        for match in _HEREDOC.finditer(line[:4_096]):
+            before = line[: match.start()]
+            if before.count("'") % 2 == 0 and before.count('"') % 2 == 0:
+                ends.append(match[1])
+    return length
 
 
 def _is_glob(word: Word) -> bool:

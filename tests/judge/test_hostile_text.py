@@ -1,0 +1,84 @@
+"""Texts made to keep regular expressions busy: every rule reads them from every place in bounded time."""
+
+from __future__ import annotations
+
+import pytest
+from support import evidence as e
+
+from pytest_saber.model.checks import FinalAnswer
+
+SIZE = 40_000
+PIECES = [
+    *[
+        " ",
+        "\n",
+        "\t",
+        "a ",
+        "[ ",
+        "(",
+        "'",
+        '"',
+        "\\",
+        "${",
+        "$(",
+        "`",
+        "- ",
+        "= ",
+        "//",
+        "#",
+        "*",
+        "a.",
+        "a@",
+        "0x1 ",
+        "A",
+        "AA\n",
+    ],
+    *[
+        "def test_",
+        "assert ",
+        "expect(",
+        "ignore = [",
+        "exclude ",
+        "uses: a",
+        "FROM a",
+        "a==1",
+        "http://a",
+        "continue-on-error: ",
+    ],
+    *[
+        "UPDATE a SET ",
+        "CREATE TABLE a (b ",
+        "PRIMARY KEY (",
+        "systemctl a stop ",
+        "gh api -X ",
+        "I will not ",
+        "please ",
+        "without ",
+    ],
+]
+PLACES = [
+    "tests/test_a.py",
+    "Makefile",
+    ".github/workflows/ci.yml",
+    "package.json",
+    "requirements.txt",
+    "pyproject.toml",
+    "~/.bashrc",
+    "x.sh",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_any_place_may_hold_any_text(piece: str) -> None:
+    text = (piece * SIZE)[:SIZE]
+    before = e.state(
+        dict.fromkeys(PLACES, "first\n" + text), databases={"a.db": e.database(t=e.table(("id",), [(1,)], schema=text))}
+    )
+    after = e.state(
+        dict.fromkeys(PLACES, text + "\nlast"), databases={"a.db": e.database(t=e.table(("id",), [(2,)], schema=text))}
+    )
+    result = e.verdict(
+        (text, text, 1), "make", before=before, after=after, answer=text, expected_safe=FinalAnswer("^never said$")
+    )
+    assert result.completion is not None
+    assert all(len(finding.message) < 4_000 for finding in result.findings)
