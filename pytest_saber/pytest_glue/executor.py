@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,8 @@ class Executor:
         self.is_worker = hasattr(config, "workerinput")
         self.progress = progress
         self.termination = Termination()
+        self.notes: list[str] = []
+        """Lines for the end of the terminal's summary."""
         self._gate: Gate | None = None
         self._runtime: Runtime | None = None
         self._factories: dict[str, AgentFactory] = {}
@@ -82,8 +85,9 @@ class Executor:
         self._catalogued = [item for item in items if runs_agent(item)]
         part = shard.parse(self.settings["shard"])
         if part is not None:
-            items[:], others = shard.split(items, part, self.settings["shard"].origin)
-            self.config.hook.pytest_deselected(items=others)
+            with self._usage_errors():
+                items[:], others = shard.split(items, part, self.settings["shard"].origin)
+                self.config.hook.pytest_deselected(items=others)
         self.suite.collected = sum(runs_agent(item) for item in items)
         return (yield)
 
@@ -99,12 +103,8 @@ class Executor:
             suite.problems.append(f"{len(self._skipped_files)} task files were left out (--lf)")
         if not items or self.config.getoption("collectonly"):
             return
-        try:
+        with self._usage_errors():
             self._check(items)
-        except pytest.UsageError as error:
-            if not self.is_worker:
-                raise
-            self._tell_controller(str(error))
 
     def _check(self, items: list[pytest.Item]) -> None:
         """Find every usage error before the first run. Raises pytest.UsageError."""
@@ -141,10 +141,17 @@ class Executor:
         roots = [self.config.rootpath / line for line in self.settings["tasks"].lines]
         return all(any(root.is_relative_to(path.resolve()) for path in asked) for root in roots)
 
-    def _tell_controller(self, text: str) -> None:
-        report = pytest.CollectReport("saber", "failed", text, [])
-        setattr(report, USAGE, text)
-        self.config.hook.pytest_collectreport(report=report)
+    @contextmanager
+    def _usage_errors(self) -> Iterator[None]:
+        """On an xdist worker, send a usage error to the controller, which ends the session with it."""
+        try:
+            yield
+        except pytest.UsageError as error:
+            if not self.is_worker:
+                raise
+            report = pytest.CollectReport("saber", "failed", str(error), [])
+            setattr(report, USAGE, str(error))
+            self.config.hook.pytest_collectreport(report=report)
 
     @property
     def session_name(self) -> str:
@@ -196,7 +203,7 @@ class Executor:
         if self.early_stop is not None:
             reason = self.early_stop.reason(factory.identity)
             if reason:
-                self.runtime.close()
+                self.close()
                 pytest.skip(reason)
         run = self.runtime.run(request, task, epoch, factory)
         self._mark(request.node, run)
@@ -239,7 +246,7 @@ class Executor:
                 runtime.close()
             except InfrastructureFault as fault:
                 # The engine is gone: what is left is removed by the dead-man switch, or by the next session's start.
-                self.suite.problems.append(f"workspaces could not be removed: {fault}")
+                self.notes.append(f"workspaces may be left, the next session removes them: {fault}")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
