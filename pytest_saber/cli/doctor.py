@@ -113,13 +113,14 @@ def _pytest() -> Check:
 
 
 def _engine(environ: Mapping[str, str]) -> Iterator[Check]:
-    import docker
     import requests
     from docker.errors import DockerException
 
+    from pytest_saber.sandbox import engine
+
     try:
-        client = docker.from_env(timeout=_ENGINE_SECONDS)
-    except DockerException as error:
+        client = engine.client(_ENGINE_SECONDS)
+    except (DockerException, OSError) as error:
         yield Check("engine", Status.FAIL, f"no Docker engine answers at {_endpoint(environ)}: {error}", _engine_fix(environ))
         return
     try:

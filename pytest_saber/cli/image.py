@@ -19,14 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the tag on stdout, and on stderr what is being done."""
-    import docker
     from docker.errors import DockerException
 
     from pytest_saber.errors import InfrastructureFault
-    from pytest_saber.sandbox import image
+    from pytest_saber.sandbox import engine, image
 
     try:
-        client = docker.from_env()
+        client = engine.client()
         try:
             client.ping()
             print(image.ensure(client, progress=_say))
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
                     _say(f"removed {tag}")
         finally:
             client.close()
-    except DockerException as error:
+    except (DockerException, OSError) as error:
         print(f"pytest-saber image: no Docker engine answers: {error}\n`pytest-saber doctor` says what to do.", file=sys.stderr)
         return 1
     except InfrastructureFault as fault:

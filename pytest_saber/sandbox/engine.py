@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import docker
 import docker.errors
 import requests
+from docker.context import ContextAPI
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
 
@@ -24,7 +27,27 @@ def connect() -> docker.DockerClient:
     Raises InfrastructureFault when there is no engine.
     """
     with faults("connect to the Docker engine"):
-        return docker.from_env(timeout=CALL_SECONDS, max_pool_size=_POOL)
+        return client()
+
+
+def client(seconds: int = CALL_SECONDS) -> docker.DockerClient:
+    """The same with errors as they come: docker.errors.DockerException, OSError."""
+    knock()
+    return docker.from_env(timeout=seconds, max_pool_size=_POOL)
+
+
+def knock() -> None:
+    """Raise OSError when nobody listens on the engine's unix socket.
+
+    docker-py leaves the socket of a refused connection to the garbage collector (`UnixHTTPConnection.connect`), whose
+    ResourceWarning then fails whatever test of the user runs at that moment.
+    """
+    host = os.environ.get("DOCKER_HOST") or ContextAPI.kwargs_from_context().get("base_url") or "unix:///var/run/docker.sock"
+    if not str(host).startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.settimeout(CALL_SECONDS)
+        door.connect(str(host).removeprefix("unix://"))
 
 
 def request(client: docker.DockerClient, method: str, path: str, params: Mapping[str, str | int]) -> requests.Response:
