@@ -16,7 +16,7 @@ def test_a_missing_engine_is_a_fault_and_leaks_no_socket(tmp_path: Path, monkeyp
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(InfrastructureFault, match="cannot connect to the Docker engine: .*No such file") as caught:
+        with pytest.raises(InfrastructureFault, match=r"cannot connect to the Docker engine: .*No such file") as caught:
             engine.connect()
         assert caught.value.source is FaultSource.ENGINE
         del caught
