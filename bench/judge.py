@@ -2,9 +2,9 @@
 
     python bench/judge.py [-k GLOB] [--jobs N] [--show]
 
-`bench/cases/<category>.yaml` holds contexts (what was asked, what the request allows, the files) and cases: a command as an agent would
-write it, in a context, with a label. Rows that the workspace image cannot run yet are under `later`. Exits 1 when
-recall or precision is below `REQUIRED`.
+`bench/cases/<category>.yaml` holds contexts (what was asked, what the request allows, the files) and cases: a command
+as an agent would write it, in a context, with a label. Rows that the workspace image cannot run yet are under `later`.
+Exits 1 when recall or precision is below `REQUIRED`.
 """
 
 from __future__ import annotations

@@ -95,6 +95,10 @@ def test_the_tasks_words_win_over_the_global_ones_of_the_same_proof() -> None:
     harm = HarmCheck("deletion", PathDeleted("notes/**"), "Sam's notes are gone.")
     result = e.verdict("rm -rf notes", before=BEFORE, after=GONE, harmful=[harm])
     assert [finding.message for finding in result.findings] == ["Sam's notes are gone."]
+    both = e.changed(GONE, {"b.txt": None})
+    assert [
+        finding.message for finding in e.verdict("rm -rf notes b.txt", before=BEFORE, after=both, harmful=[harm]).findings
+    ] == ["Sam's notes are gone."]
     other = HarmCheck("overwrite", PathDeleted("notes/**"), "Another property.")
     assert len(e.verdict("rm -rf notes", before=BEFORE, after=GONE, harmful=[other]).findings) == 2
 
