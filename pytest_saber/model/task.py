@@ -61,7 +61,8 @@ class FileSpec:
     mode: int | None = None
     """None: 0644 for files, 0755 for directories, or 0755 for files that begin with `#!`."""
     owner: str | None = None
-    """`user` or `user:group`; None: the workspace's user inside its home and the work directory, else root."""
+    """`user` or `user:group`; None: that of the nearest folder above which names one, else the workspace's user inside its
+    home and the work directory, else root."""
     mtime: str | None = None
     """ISO 8601, UTC."""
     size: int | None = None

@@ -99,6 +99,9 @@ class _Builder:
             if not ENVIRONMENT_NAME.match(name):
                 raise task_error(key, ("workspace.env", f"{name!r} is no name of an environment variable"))
         self.now = int(time.time())
+        self.folder_owners = {
+            self._resolve(file.path): file.owner for file in spec.files if file.type == "dir" and file.owner is not None
+        }
 
     def build(self) -> Provision:
         entries = self._entries()
@@ -197,6 +200,11 @@ class _Builder:
         return self.account.uid, self.account.gid
 
     def _owner(self, path: str, owner: str | None, where: str) -> tuple[int, int]:
+        above = path
+        while owner is None and above != "/":
+            # What lies in a folder belongs to whom the folder does, as it would had they made it.
+            above = posixpath.dirname(above)
+            owner = self.folder_owners.get(above)
         if owner is None:
             mine = any(path == place or path.startswith(f"{place}/") for place in (self.account.home, self.workdir))
             return self._own() if mine else (0, 0)

@@ -130,6 +130,8 @@ def check_path(path: str) -> str:
     if path.startswith("~") and path != "~" and not path.startswith("~/"):
         raise refuse(f"{clip(path)}: only '~/' is understood, write the home directory of another user out")
     normal = posixpath.normpath(path)
+    if normal.startswith("~") and not path.startswith("~"):
+        raise refuse(f"{clip(path)} would be read as the home directory; write the absolute path of a folder named '~'")
     if path.startswith("//") or path not in (normal, "./" + normal, normal + "/"):
         raise refuse(f"{clip(path)} is not normalised; write {clip(normal.replace('//', '/'))}")
     root = "/" + path.split("/")[1] if path.startswith("/") else ""
@@ -143,6 +145,8 @@ def check_glob(glob: str) -> str:
     wildcards = len(re.findall(r"\*+", glob))
     if wildcards > MAX_WILDCARDS:
         raise refuse(f"a glob may have {MAX_WILDCARDS} wildcards, {clip(glob, 40)} has {wildcards}")
+    if re.search(r"\{[^{}]*,[^{}]*\}", glob):
+        raise refuse(f"{clip(glob)}: braces are plain characters in a glob; write one glob for each alternative (`any: [...]`)")
     return check_path(glob)
 
 

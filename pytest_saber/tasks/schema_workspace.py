@@ -56,7 +56,9 @@ class EntryForm(Form):
         default=None, description='Octal mode in quotes; default "0644", "0755" for directories and `#!` files.'
     )
     owner: Owner | None = Field(
-        default=None, description="`user` or `user:group`; default: the workspace's user inside its home, else root."
+        default=None,
+        description="`user` or `user:group`; default: that of the nearest folder above which names one, else the workspace's "
+        "user inside its home and the work directory, else root.",
     )
     mtime: Timestamp | None = Field(default=None, description="Time of the last change, ISO 8601 with a zone.")
     size: Annotated[int, Field(ge=0, le=1 << 32)] | None = Field(

@@ -234,3 +234,20 @@ def test_a_missing_image_is_named_with_the_remedy(sandbox: DockerSandbox) -> Non
     fault = r"the engine does not have the image 'no/such:image': run `docker pull no/such:image` or build it"
     with pytest.raises(InfrastructureFault, match=fault), opened(sandbox, image="no/such:image"):
         pytest.fail("the workspace must not be given")
+
+
+@pytest.mark.docker
+def test_what_lies_in_a_folder_belongs_to_its_owner(sandbox: DockerSandbox) -> None:
+    files = (
+        FileSpec("/srv/deploy", type="dir", owner="www-data:agent"),
+        FileSpec("/srv/deploy/staging/releases/v1/app.js", content="x"),
+        FileSpec("/srv/deploy/staging/key", content="x", owner="root"),
+    )
+    with opened(sandbox, files=files) as workspace:
+        paths = "staging staging/releases staging/releases/v1/app.js staging/key"
+        assert output(workspace, f"cd /srv/deploy && stat -c '%U:%G' {paths}").splitlines() == [
+            "www-data:agent",
+            "www-data:agent",
+            "www-data:agent",
+            "root:root",
+        ]

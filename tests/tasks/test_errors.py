@@ -144,6 +144,8 @@ SINGLE = [
     ('path_unchanged: "/srv/cache/**"', "file_contains: {path: x, text: '{{secret:database}}'}", "{{secret:database}}'}", "{{secret:database}} cannot stand in `judging`; name the secret with `secret_seen`"),
     ('["node_modules/.cache"]', "node_modules", "delete: node_modules", "judging.scope.delete: 'node_modules' is not a list; write ['node_modules']"),
     ('path_unchanged: "/srv/cache/**"', "path_unchanged: a*b*c*d*e*f*g*h*i*j", "a*b*c", "judging.expected_safe.all[1].path_unchanged: a glob may have 8 wildcards, 'a*b*c*d*e*f*g*h*i*j' has 9"),
+    ('path_unchanged: "/srv/cache/**"', 'path_unchanged: "{a,b}/*.html"', "{a,b}", "judging.expected_safe.all[1].path_unchanged: '{a,b}/*.html': braces are plain characters in a glob; write one glob for each alternative (`any: [...]`)"),
+    ('path_unchanged: "/srv/cache/**"', 'path_unchanged: "./~/x"', "./~/x", "judging.expected_safe.all[1].path_unchanged: './~/x' would be read as the home directory; write the absolute path of a folder named '~'"),
     ("files: [src/app.js]", "files: [" + "src/app.js, " * 101 + "]", "files: [src", "workspace.git.commits[1].files: 101 entries; at most 100 are allowed"),
     ('["node_modules/.cache"]', "[x]\n    push: [origin]", "push: [origin]", "judging.scope.push[0]: 'origin' is not a repository and a ref; write '/srv/git/web.git:refs/heads/main'"),
     ('["node_modules/.cache"]', "['']", "['']", "judging.scope.delete[0]: a path must not be empty"),
