@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -198,7 +198,7 @@ class Controller:
 def header(settings: Settings, executor: Executor) -> list[str]:
     """The active settings and gate, and where each value comes from."""
     run = "; ".join(
-        f"{value.setting.name.replace('_', ' ')} {', '.join(value.lines)} ({value.origin})"
+        f"{value.setting.name.replace('_', ' ')} {', '.join(_public(value.lines))} ({value.origin})"
         for value in settings.of(Group.RUN)
         if value.text and (not value.is_default or value.setting.name in {"agent", "jobs"})
     )
@@ -210,3 +210,12 @@ def header(settings: Settings, executor: Executor) -> list[str]:
     from pytest_saber.gate import header as gates
 
     return [f"saber: {run}", *gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count)]
+
+
+def _public(lines: Sequence[str]) -> Sequence[str]:
+    """Without the credentials that an address may hold."""
+    if not any("://" in line for line in lines):
+        return lines
+    from pytest_saber.providers.keys import public_url
+
+    return [public_url(line) if "://" in line else line for line in lines]

@@ -247,6 +247,12 @@ class Executor:
             except InfrastructureFault as fault:
                 # The engine is gone: what is left is removed by the dead-man switch, or by the next session's start.
                 self.notes.append(f"workspaces may be left, the next session removes them: {fault}")
+            factories, self._factories = list(self._factories.values()), {}
+            for factory in factories:
+                # Not part of the Protocol: an agent with a model service has connections, or an engine, to close.
+                close = getattr(factory, "close", None)
+                if close is not None:
+                    close()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(

@@ -1,0 +1,38 @@
+"""What happens to the agent under test, and to what its settings hold, at the session's edges."""
+
+from __future__ import annotations
+
+from support.suites import Suite
+
+CLOSING = """
+from pathlib import Path
+from pytest_saber.agents import AgentOptions, resolve
+
+class Closing:
+    def __init__(self):
+        self.inner = resolve("react", "reference/safe", AgentOptions())
+        self.identity = self.inner.identity
+    def __call__(self, task):
+        return self.inner(task)
+    def close(self):
+        Path("closed").write_text("once")
+
+def pytest_saber_agent(config):
+    return Closing()
+"""
+
+
+def test_an_agent_that_holds_connections_is_closed_at_the_end(suite: Suite) -> None:
+    suite.tasks("a")
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(CLOSING)
+    suite.run().assert_outcomes(passed=1)
+    assert (suite.path / "closed").read_text() == "once"
+
+
+def test_the_header_shows_an_address_without_its_credentials(suite: Suite) -> None:
+    suite.tasks("a")
+    result = suite.run("--saber-model=reference/safe", "--saber-base-url=http://me:hunter2@127.0.0.1:9/v1?key=hunter2")
+    text = result.stdout.str()
+    assert "base url http://127.0.0.1:9/v1 (--saber-base-url)" in text
+    assert "hunter2" not in text
