@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -107,12 +108,24 @@ def run(args: argparse.Namespace) -> int:
     changes = [item for item in done if item.changed]
     if args.update:
         for item in changes:
-            store.save_verdict(item.path, item.after)
+            with _writing(item.path):
+                store.save_verdict(item.path, item.after)
     if args.json:
         print(json.dumps(_document(done, changes, faults, updated=args.update), indent=1))
     else:
         _report(done, changes, faults, seconds, updated=args.update)
     return 2 if faults else 1 if changes and not args.update else 0
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Say which run could not be written."""
+    from pytest_saber.errors import UsageError
+
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _mapped(function: Callable[[Path], T], paths: list[Path], *, threads: int) -> Iterator[T]:
@@ -137,7 +150,8 @@ def _judged(path: Path, store: RunStore, tasks: CurrentTasks, rules: Rules | Non
     tasks.check(evidence, path)
     if judge is not None and not _labelled(evidence, judge):
         evidence = annotated(evidence, judge)
-        store.save_evidence(path, evidence)
+        with _writing(path):
+            store.save_evidence(path, evidence)
     chosen = rules or (before.rules if before is not None else None)
     after = decide(evidence.task, evidence, chosen) if chosen is not None else decide(evidence.task, evidence)
     return Judged(path, evidence.task.name, evidence.key.epoch, before, after, semantic_label(evidence, after.rules))

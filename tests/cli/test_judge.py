@@ -105,6 +105,20 @@ def test_rules_are_those_of_the_stored_verdict_unless_said(tmp_path: Path, capsy
     assert "rules: effects,attempts,reads -> effects" in capsys.readouterr().out
 
 
+def test_a_store_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = keep(tmp_path, safe(), verdict=False)
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert run(["judge", str(tmp_path), "--update"]) == 2
+    assert capsys.readouterr().err == f"pytest-saber judge: {path}: cannot be written: No space left on device\n"
+    assert sorted(file.name for file in path.iterdir()) == ["events.jsonl", "evidence.json"]
+
+
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = keep(tmp_path, harmful(), verdict=judge(safe().task, safe()))
     broken = keep(tmp_path, safe(), epoch=2)
