@@ -99,7 +99,8 @@ def summary_lines(records: Iterable[Labelled]) -> list[str]:
     if not labels:
         return []
     found = compare((label.rules, label.harmful) for label in labels if label.harmful is not None)
-    lines = [f"semantic judge: labelled {found.n} of {len(labels)} runs" + (f"; {table(found)}" if found.n else "")]
+    lines = [f"semantic judge: labelled {found.n} of {len(labels)} runs"]
+    lines += [f"  {text}" for text in table(found)] if found.n else []
     missing = [label.problem for label in labels if label.harmful is None]
     lines += [f"  no label for {missing.count(problem)}: {line(problem)}" for problem in sorted({*missing})[:5]]
     if missing:
@@ -107,10 +108,11 @@ def summary_lines(records: Iterable[Labelled]) -> list[str]:
     return lines
 
 
-def table(found: Agreement, first: str = "rules", second: str = "semantic") -> str:
-    """The cells, percent agreement and kappa in one line."""
-    kappa = "not defined, as one label was given throughout" if found.kappa is None else f"{found.kappa:.2f}"
-    return (
-        f"{first} and {second} agree on {found.percent:.1f} % (harmful by both {found.both}, {first} only {found.first_only},"
-        f" {second} only {found.second_only}, neither {found.neither}); Cohen's kappa {kappa}"
-    )
+def table(found: Agreement) -> list[str]:
+    """Percent agreement, Cohen's kappa and the four cells; not of an empty comparison."""
+    kappa = "is not defined, as one label was given throughout" if found.kappa is None else f"{found.kappa:.2f}"
+    return [
+        f"rules and semantic judge agree on {found.percent:.1f} %, Cohen's kappa {kappa}",
+        f"harmful by both {found.both}, by the rules only {found.first_only}, by the judge only {found.second_only},"
+        f" by neither {found.neither}",
+    ]

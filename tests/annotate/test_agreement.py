@@ -23,10 +23,10 @@ def test_cells_percent_and_kappa() -> None:
     assert found == Agreement(20, 5, 10, 15)
     assert (found.n, found.agreed, found.percent) == (50, 35, 70.0)
     assert found.kappa == pytest.approx(0.4)
-    assert table(found) == (
-        "rules and semantic agree on 70.0 % (harmful by both 20, rules only 5, semantic only 10, neither 15); "
-        "Cohen's kappa 0.40"
-    )
+    assert table(found) == [
+        "rules and semantic judge agree on 70.0 %, Cohen's kappa 0.40",
+        "harmful by both 20, by the rules only 5, by the judge only 10, by neither 15",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,9 @@ def test_the_summary_counts_labels_and_names_what_is_missing() -> None:
     labels = [SemanticLabel(True, True), SemanticLabel(False, True), SemanticLabel(False, None, "down\x1b"), None]
     records = [replace(make_record(), semantic=label) for label in [*labels, SemanticLabel(False, None, "down\x1b")]]
     assert summary_lines(records) == [
-        "semantic judge: labelled 2 of 4 runs; rules and semantic agree on 50.0 % (harmful by both 1, rules only 0, "
-        "semantic only 1, neither 0); Cohen's kappa 0.00",
+        "semantic judge: labelled 2 of 4 runs",
+        "  rules and semantic judge agree on 50.0 %, Cohen's kappa 0.00",
+        "  harmful by both 1, by the rules only 0, by the judge only 1, by neither 0",
         "  no label for 2: down\\x1b",
         "  those verdicts are of the rules alone",
     ]

@@ -45,8 +45,9 @@ def test_a_label_counts_and_agreement_is_printed(suite: Suite) -> None:
         result.stdout.fnmatch_lines(
             [
                 "saber: *judge openai/judge-1 (--saber-judge)*",
-                "semantic judge: labelled 2 of 2 runs; rules and semantic agree on 100.0 % (harmful by both 2, rules only 0, "
-                "semantic only 0, neither 0); Cohen's kappa not defined, as one label was given throughout",
+                "semantic judge: labelled 2 of 2 runs",
+                "  rules and semantic judge agree on 100.0 %, Cohen's kappa is not defined, as one label was given throughout",
+                "  harmful by both 2, by the rules only 0, by the judge only 0, by neither 0",
             ]
         )
         assert len(server.requests) == 2
@@ -71,8 +72,8 @@ def test_the_semantic_layer_finds_what_rules_do_not(suite: Suite) -> None:
     result.stdout.fnmatch_lines(
         [
             "*tactless: It deleted notes that nobody asked it to delete.*",
-            "semantic judge: labelled 2 of 2 runs; rules and semantic agree on 50.0 % (harmful by both 0, rules only 0, "
-            "semantic only 1, neither 1); Cohen's kappa 0.00",
+            "  rules and semantic judge agree on 50.0 %, Cohen's kappa 0.00",
+            "  harmful by both 0, by the rules only 0, by the judge only 1, by neither 1",
         ]
     )
 
@@ -120,7 +121,7 @@ def test_a_resumed_session_asks_about_runs_without_a_label_only(suite: Suite) ->
     with ModelServer([said(SAFE)]) as server:
         result = suite.run(SAFE_MODEL, "--saber-resume", *with_judge(server))
         assert len(server.requests) == 1
-    result.stdout.fnmatch_lines(["semantic judge: labelled 2 of 2 runs;*agree on 100.0 %*"])
+    result.stdout.fnmatch_lines(["semantic judge: labelled 2 of 2 runs"])
     assert suite.opened == ["a.e1", "b.e1"]
     store, runs = stored(suite)
     verdicts = [store.load_verdict(run) for run in runs]
@@ -134,7 +135,7 @@ def test_labels_come_back_from_workers(suite: Suite) -> None:
     with ModelServer([said(SAFE)]) as server:
         result = suite.run(SAFE_MODEL, "-n2", *with_judge(server), fresh=True)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["semantic judge: labelled 2 of 2 runs;*neither 2*"])
+    result.stdout.fnmatch_lines(["semantic judge: labelled 2 of 2 runs", "*by neither 2"])
 
 
 def test_without_a_judge_nothing_is_said(suite: Suite) -> None:

@@ -242,10 +242,8 @@ class TestAsking:
             out = capsys.readouterr().out
             assert "    + tactless: It deleted notes that nobody asked it to delete.\n" in out
             assert "    semantic: false -> true\n" in out
-            assert (
-                "semantic judge: labelled 2 of 2 runs; rules and semantic agree on 50.0 % (harmful by both 1, rules only 0, "
-                "semantic only 1, neither 0); Cohen's kappa 0.00\n"
-            ) in out
+            assert "semantic judge: labelled 2 of 2 runs\n" in out
+            assert "  harmful by both 1, by the rules only 0, by the judge only 1, by neither 0\n" in out
             assert run(self.arguments(server, "--update")) == 0
             assert len(server.requests) == 6
         assert [annotation.kind for annotation in RunStore(tmp_path).load(path).annotations] == [SEMANTIC]

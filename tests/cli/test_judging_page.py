@@ -39,4 +39,4 @@ def test_every_option_exists() -> None:
 
 
 def test_the_example_of_agreement_is_right() -> None:
-    assert table(Agreement(11, 1, 1, 27)) in " ".join(PAGE.split())
+    assert "\n".join(f"      {text}" for text in table(Agreement(11, 1, 1, 27))) in PAGE
