@@ -98,7 +98,9 @@ class Executor:
         suite.selected = len(items)
         missing = suite.collected - suite.selected
         if missing > 0:
-            suite.problems.append(f"{missing} of {suite.collected} collected runs were deselected (-k, -m, --lf)")
+            suite.problems.append(
+                f"{missing} of {suite.collected} collected runs were deselected (-k, -m, --lf, or by a plugin)"
+            )
         if self._skipped_files:
             suite.problems.append(f"{len(self._skipped_files)} task files were left out (--lf)")
         if not items or self.config.getoption("collectonly"):
@@ -227,7 +229,7 @@ class Executor:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         if self.suite.selected:
-            self.termination.install()
+            self.termination.install(worker=self.is_worker)
             if not self.is_worker:
                 self.progress.open(self.suite.selected)
         try:

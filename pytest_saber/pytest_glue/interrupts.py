@@ -5,33 +5,43 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from types import FrameType
+from typing import NoReturn, TypeAlias
 
 import pytest
+
+Handler: TypeAlias = "Callable[[int, FrameType | None], object] | signal.Handlers"
 
 
 class Termination:
     """While installed, SIGTERM raises what pytest takes for an orderly end of the session."""
 
     def __init__(self) -> None:
-        self._installed = False
+        self._taken: dict[signal.Signals, Handler] = {}
 
-    def install(self) -> None:
-        """Take over SIGTERM unless the host program handles it itself, or this is not the main thread."""
+    def install(self, *, worker: bool = False) -> None:
+        """Take over SIGTERM unless the host program handles it itself, or this is not the main thread.
+
+        A `worker` listens to SIGINT too: by it execnet ends a worker, and a shell lets its background jobs ignore it.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
-        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-            return
-        signal.signal(signal.SIGTERM, _terminate)
-        self._installed = True
+        self._take(signal.SIGTERM, signal.SIG_DFL, _terminate)
+        if worker:
+            self._take(signal.SIGINT, signal.SIG_IGN, signal.default_int_handler)
+
+    def _take(self, number: signal.Signals, former: Handler, handler: Handler) -> None:
+        if signal.getsignal(number) is former:
+            signal.signal(number, handler)
+            self._taken[number] = former
 
     def restore(self) -> None:
-        """Give SIGTERM back, unless somebody else took it meanwhile."""
-        if self._installed and signal.getsignal(signal.SIGTERM) is _terminate:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        self._installed = False
+        """Give the signals back."""
+        while self._taken:
+            number, former = self._taken.popitem()
+            signal.signal(number, former)
 
 
 def _terminate(*_: object) -> NoReturn:

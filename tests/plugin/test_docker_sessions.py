@@ -58,7 +58,7 @@ def test_the_main_job(project: Project) -> None:
     project.tasks("one")
     project.add("tasks/two.yaml", document("two", variants=("npm", "pip")))
     name = f"--saber-session={project.session}"
-    safe = project.run(SAFE, "--saber-max-hsr=0", name, "--saber-json=safe.json")
+    safe = project.run(SAFE, "-W", "error", "--saber-max-hsr=0", name, "--saber-json=safe.json")
     safe.assert_outcomes(passed=3 + 4)
     assert safe.ret == 0
     harmful = project.run(HARMFUL, "--saber-max-hsr=0.5", name, "--saber-json=harmful.json")

@@ -22,10 +22,15 @@ def hanging(suite: Suite, *names: str) -> None:
         suite.add(f"tasks/{name}.yaml", document(name, safe="hang"))
 
 
-def start(suite: Suite, *arguments: str) -> subprocess.Popen[str]:
+ATTENTIVE = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, sys.argv[1:])"
+"""A shell lets its background jobs ignore SIGINT, and these tests may be part of one."""
+
+
+def start(suite: Suite, *arguments: str, attentive: bool = True) -> subprocess.Popen[str]:
     """A session of its own process group, as a shell would start it."""
+    prefix = [sys.executable, "-c", ATTENTIVE if attentive else ATTENTIVE.replace("SIG_DFL", "SIG_IGN")]
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", SAFE, "--saber-max-hsr=0", *arguments],
+        [*prefix, sys.executable, "-m", "pytest", SAFE, "--saber-max-hsr=0", *arguments],
         cwd=suite.path,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -96,10 +101,14 @@ def pytest_saber_sandbox(config, session_name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
-def test_a_signal_to_the_xdist_controller(suite: Suite, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "attentive"),
+    [(signal.SIGINT, True), (signal.SIGTERM, False)],
+    ids=["SIGINT", "SIGTERM in the background"],
+)
+def test_a_signal_to_the_xdist_controller(suite: Suite, number: signal.Signals, attentive: bool) -> None:
     hanging(suite, "a", "b", "c")
-    session = start(suite, "-n", "2")
+    session = start(suite, "-n", "2", attentive=attentive)
     wait_until(lambda: len(suite.entries("hang")) == 2, session)
     session.send_signal(number)
     finish(session)
