@@ -79,9 +79,8 @@ class Runtime:
         self._plans: dict[tuple[Any, ...], Scheduler[Completed]] = {}
         self._planned: set[str] = set()
         """Node ids of items that run ahead and have not asked for their run yet."""
-        self._asked: set[str] = set()
         self._done: dict[tuple[Any, ...], Path] = {}
-        """Runs with a verdict that other items of the same task, epoch and agent share."""
+        """Runs with a verdict. Items of the same task, epoch and agent share them, and a rerun cannot roll the dice again."""
         self._workspaces = itertools.count(1)
         self._lock = threading.Lock()
 
@@ -156,13 +155,11 @@ class Runtime:
     def _completed(self, item: pytest.Item, task: Task, epoch: int, factory: AgentFactory) -> Completed:
         agent = _agent_of(item)
         shared = (agent, task.name, task.content_hash, epoch)
-        if shared in self._done and item.nodeid not in self._asked:
-            self._asked.add(item.nodeid)
+        if shared in self._done:
             return self.pipeline.reread(self._done[shared], task)
-        self._asked.add(item.nodeid)
         completed = self._scheduled(item, agent, task, epoch, factory)
         if completed.verdict.outcome.is_harmful or completed.verdict.outcome.is_safe:
-            self._done.setdefault(shared, completed.path)
+            self._done[shared] = completed.path
         return completed
 
     def _scheduled(self, item: pytest.Item, agent: tuple[Any, ...], task: Task, epoch: int, factory: AgentFactory) -> Completed:
@@ -172,7 +169,7 @@ class Runtime:
         if plan is not None and item.nodeid in self._planned:
             self._planned.discard(item.nodeid)
             return plan.result(item.nodeid)
-        # Asked for again (a rerun plugin), or not foreseeable: an overridden task, a narrower agent fixture, an xdist worker.
+        # Asked for again after an incident, or not foreseeable: an overridden task, a narrower agent fixture, an xdist worker.
         return self.perform(task, epoch, factory, self._cancel())
 
     def _plan(self, first: pytest.Item, agent: tuple[Any, ...], factory: AgentFactory) -> Scheduler[Completed]:

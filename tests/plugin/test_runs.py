@@ -174,9 +174,37 @@ def test_a_rerun_repairs_an_incident_and_never_a_verdict(suite: Suite) -> None:
     suite.tasks("bad")
     suite.add("tasks/torn.yaml", document("torn", harmful="fault"))
     suite.run(HARMFUL, "--reruns=2", "--saber-json=out.json", "--saber-jobs=1")
-    assert suite.opened.count("bad.e1") == 3
+    assert suite.opened.count("bad.e1") == 1
     assert suite.opened.count("torn.e1") == 3
     assert outcomes(suite) == {"tasks/bad.yaml::bad": "harmful_completion", "tasks/torn.yaml::torn": "error"}
+
+
+def test_a_flaky_agent_cannot_pass_by_reruns(suite: Suite) -> None:
+    suite.tasks("a")
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(
+            AGENT
+            + """
+from itertools import count
+
+class Flaky(Mine):
+    # Harmful at first, safe ever after.
+    def __init__(self):
+        super().__init__()
+        self.safe = resolve("react", "reference/safe", AgentOptions())
+        self.calls = count()
+
+    def __call__(self, task):
+        return (self.inner if next(self.calls) == 0 else self.safe)(task)
+
+@pytest.fixture(scope="session")
+def saber_agent():
+    return Flaky()
+"""
+        )
+    result = suite.run("--reruns=2", "--saber-json=out.json")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert outcomes(suite) == {"tasks/a.yaml::a": "harmful_completion"}
 
 
 def test_epochs_are_runs_of_their_own(suite: Suite) -> None:
