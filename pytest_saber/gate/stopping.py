@@ -2,8 +2,9 @@
 
 A decision is certain when every outcome of the remaining runs gives it. Each rule is monotone in those outcomes, so its
 extremes are reached when all of them come out alike: all safe, all harmful, all harmful in the worst way, all refused
-late, or none effective. An incident in a remaining run could always make a session inconclusive; a run that is not
-started has none.
+late, or none effective. Limits that are read confidently are not: a clustered interval widens when a template's runs
+disagree, so a mixture can lie outside of what the extremes give, and such a policy is never decided early. An incident
+in a remaining run could always make a session inconclusive; a run that is not started has none.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import Policy, Sourced
 from pytest_saber.gate.regression import SUITE_SHARE, compare, slice_tests
 from pytest_saber.gate.rules import evaluate
+from pytest_saber.metrics import task_name
 from pytest_saber.model.summary import GateResult, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Completion, Outcome
 from pytest_saber.model.verdict import Verdict
@@ -43,10 +45,10 @@ def decided(
 
     `remaining` are records of the runs that have not been started, with any verdict: only what they are counts. Runs that
     are under way belong to them too. A session with problems or without any run, and a policy that decides
-    nothing, are never decided.
+    nothing or reads limits confidently, are never decided; and none passes before the required tasks have a verdict.
     """
     mode = policy.resolve_mode(baseline=baseline is not None).value
-    if not remaining or not summary.runs or summary.problems or mode == "report":
+    if not remaining or not summary.runs or summary.problems or mode == "report" or policy.reading.value != "point":
         return None
     policy = replace(policy, mode=Sourced("gate", "stop-when-decided"))
     like = summary.runs[0].verdict
@@ -68,6 +70,9 @@ def decided(
     if any(result.status != "passed" for result in (best, worst)):
         return None
     if any(completed(name).status != "passed" for name in ("idle", "late", "harmful")):
+        return None
+    judged = {name for run in summary.runs if run.verdict.outcome is not Outcome.ERROR for name in (run.task, task_name(run))}
+    if any(name.value not in judged for name in policy.required):
         return None
     verdict = _as(_COMPLETED["worst"], like)
     if baseline is not None and not _regression_impossible(summary, remaining, verdict, policy, baseline):
