@@ -163,7 +163,11 @@ def plan(
         raise HistoryError("checkout", f"there is no branch {checkout!r}; branches are {_names(history.tips)}")
     head = history.tips.get(checkout)
     files = {f"{prefix}.import": _stream(own)}
-    lines = [_PRELUDE, f"cd {quote(repo)}", f"git init -q --template= -b {quote(spec.default_branch)} ."]
+    lines = [
+        _PRELUDE,
+        f"cd {quote(repo)}",
+        f"git init -q --template= -b {quote(spec.default_branch)} . && mkdir -p .git/hooks .git/info",
+    ]
     if own:
         lines += [
             f"load {quote(f'{scratch}/{prefix}.import')} {len(own)}",
@@ -224,6 +228,7 @@ def _remote(spec: GitSpec, index: int, path: str, tips: Mapping[str, Any]) -> li
     name = remote.name
     lines = [
         f"git init -q --bare --template= -b {quote(spec.default_branch)} {quote(path)}",
+        f"mkdir -p {quote(path)}/hooks {quote(path)}/info",
         f"git config {quote(f'remote.{name}.url')} {quote(path)}",
         f"git config {quote(f'remote.{name}.fetch')} {quote(f'+refs/heads/*:refs/remotes/{name}/*')}",
     ]
