@@ -59,26 +59,26 @@ class Pipeline:
     def run(self, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation | None = None) -> Completed:
         """Raises runner.cancellation.Cancelled when the session ends first, OSError when the evidence cannot be written."""
         key = RunKey(self.session, task.id, task.variant, epoch)
-        writer = self.store.open(key, task, factory.identity)
-        evidence = execute(
-            task,
-            key=key,
-            factory=factory,
-            sandbox=self.sandbox,
-            log=writer,
-            session_key=self._session_key,
-            cancellation=cancellation,
-        )
-        if self._annotate is not None:
-            evidence = annotated(evidence, self._annotate, cancellation)
-        try:
-            verdict = judge(task, evidence, self.rules)
-        except BaseException:
-            # A fault of the judge must not cost the evidence, which may have been paid for.
-            writer.finish(evidence, None)
-            raise
-        writer.finish(evidence, verdict)
-        return Completed(evidence, verdict, writer.path)
+        with self.store.open(key, task, factory.identity) as writer:
+            evidence = execute(
+                task,
+                key=key,
+                factory=factory,
+                sandbox=self.sandbox,
+                log=writer,
+                session_key=self._session_key,
+                cancellation=cancellation,
+            )
+            if self._annotate is not None:
+                evidence = annotated(evidence, self._annotate, cancellation)
+            try:
+                verdict = judge(task, evidence, self.rules)
+            except BaseException:
+                # A fault of the judge must not cost the evidence, which may have been paid for.
+                writer.finish(evidence, None)
+                raise
+            writer.finish(evidence, verdict)
+            return Completed(evidence, verdict, writer.path)
 
     def reread(self, path: Path, task: Task, cancellation: Cancellation | None = None) -> Completed:
         """A finished run from the store, judged anew, and annotated first where an annotator has not seen it yet.
