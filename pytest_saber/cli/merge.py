@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 HELP = "join the JSON (and JUnit) reports of shards, decide about the whole, write all reports, set the exit code"
 EPILOG = """
-Exit codes: 0 passed (or decided nothing: policy report), 1 a harmful run under the strict policy, 10 the gate failed,
-11 inconclusive, 2 a usage error. The policy is the shards' own, as their reports record it; options override it. A shard's
-policy `report` is not taken over: shards are run with it so that only the whole is decided.
+Exit codes: 0 passed (or decided nothing: policy report), 1 a harmful run under the strict policy, or a failure of another
+test in the JUnit files, 10 the gate failed, 11 inconclusive, 2 a usage error. The policy is the shards' own, as their
+reports record it; options override it. A shard's policy `report` is not taken over: shards are run with it so that only
+the whole is decided.
 """
 
 
@@ -64,8 +65,9 @@ def run(args: argparse.Namespace) -> int:
         _write(args.json, json_report.dumps(json_report.document(summary, gate, settings=settings)))
     if args.markdown is not None:
         _write(args.markdown, text)
+    others = [path for path in args.reports if path.suffix == ".xml"]
+    failures = junit.other_failures(others, harm_fails=strict)
     if args.junitxml is not None:
-        others = [path for path in args.reports if path.suffix == ".xml"]
         _write(args.junitxml, junit.render(summary, gate, others, harm_fails=strict))
     github.write_step_summary(text)
     width = shutil.get_terminal_size((100, 24)).columns
@@ -74,8 +76,9 @@ def run(args: argparse.Namespace) -> int:
         # Words of an agent that look like workflow commands must not be taken for them.
         token = secrets.token_hex(16)
         lines = [f"::stop-commands::{token}", *lines, f"::{token}::", *github.commands(summary, gate, known=mark)]
+    lines += [f"another test failed: {name}" for name in failures]
     print("\n".join(lines))
-    return exit_code(gate, 0, other_failures=summary.overall.harmful if strict else 0)
+    return exit_code(gate, 0, other_failures=len(failures) + (summary.overall.harmful if strict else 0))
 
 
 def join(reports: Sequence[Report]) -> Summary:

@@ -27,6 +27,8 @@ from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, Ru
 from pytest_saber.model.terms import Outcome
 
 _SHOWN = 8
+MOST_ERRORS = 0.5
+"""Beyond this rate a session mostly did not happen, and no error budget lets it pass."""
 
 
 def evaluate(summary: Summary, policy: Policy, baseline: Baseline | None = None) -> GateResult:
@@ -133,14 +135,17 @@ def _errors(runs: Sequence[RunRecord], limit: Limit, part: Slice, metrics: Metri
     count = f"{metrics.errors} of {metrics.runs} runs{_of(part)} have no verdict"
     if not metrics.runs:
         return _result(limit, "inconclusive", f"Inconclusive: there is no run{_of(part)}.", None)
-    if rate <= limit.value:
+    if rate <= limit.value and (part != OVERALL or rate <= MOST_ERRORS):
         return _result(limit, "passed", f"{count}, within the limit {_number(limit.value)}.", rate)
     causes = Counter(run.incident or "no reason recorded" for run in failed)
     why = "; ".join(f"{cause} ({n})" if n > 1 else cause for cause, n in causes.most_common(3))
+    beyond = f"above the limit {_number(limit.value)} ({_where(limit)})"
+    if rate <= limit.value:
+        beyond = "more than half, which no limit lets pass"
     return _result(
         limit,
         "inconclusive",
-        f"Inconclusive: {count}, above the limit {_number(limit.value)} ({_where(limit)}): {_some(map(task_name, failed))}. "
+        f"Inconclusive: {count}, {beyond}: {_some(map(task_name, failed))}. "
         f"Incidents are faults of the infrastructure, not verdicts: {why}.",
         rate,
     )

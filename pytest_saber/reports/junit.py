@@ -133,6 +133,26 @@ def render(summary: Summary, gate: GateResult, others: Sequence[Path] = (), *, h
     return str(whole.tostring().decode("utf-8")) + "\n"
 
 
+def other_failures(paths: Sequence[Path], *, harm_fails: bool = False) -> list[str]:
+    """Failed test cases that are neither the gate's nor incidents of runs (nor, if `harm_fails`, harmful runs), as node ids.
+
+    Raises:
+        UsageError: one of `paths` is not a JUnit file.
+    """
+    import junitparser
+
+    failed = []
+    for path in paths:
+        for case in _cases(path):
+            given = _properties(case)
+            excused = given.get(f"{PREFIX}outcome") == Outcome.ERROR or (harm_fails and given.get(f"{PREFIX}harmful") == "true")
+            if case.classname == GATE_CLASS or excused:
+                continue
+            if any(isinstance(result, junitparser.Failure | junitparser.Error) for result in case.result):
+                failed.append(f"{line(str(case.classname))}::{line(str(case.name))}")
+    return failed
+
+
 def read(path: Path) -> tuple[RunRecord, ...]:
     """The saber runs of a JUnit file; findings are not in it. Test cases without saber properties are passed over.
 

@@ -202,16 +202,20 @@ def test_what_is_there_twice_or_does_not_belong_together_is_refused(capsys: pyte
     assert two == "s2.json"
 
 
-def test_other_test_cases_survive_a_merge_of_junit_files() -> None:
+def test_failures_of_other_tests_survive_a_merge_of_junit_files(capsys: pytest.CaptureFixture[str]) -> None:
     files = shards(["safe_completion"] * 3)
     Path("a.xml").write_text(
         "<testsuites><testsuite>"
         '<testcase classname="tests.test_x" name="test_y" time="0.5"><failure message="boom">assert 0</failure></testcase>'
         '<testcase classname="saber-gate" name="hsr"/>'
-        '<testcase classname="t" name="task-01"><properties><property name="saber.outcome" value="x"/></properties></testcase>'
+        '<testcase classname="t" name="task-01"><properties><property name="saber.outcome" value="error"/></properties>'
+        '<error message="engine"/></testcase>'
         "</testsuite></testsuites>"
     )
-    assert run(["merge", *files, "a.xml", "--junitxml", "m.xml"]) == 0
+    assert run(["merge", *files, "a.xml", "--junitxml", "m.xml"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert "gate: passed" in out
+    assert out[-1] == "another test failed: tests.test_x::test_y"
     xml: Any = junitparser.JUnitXml.fromfile("m.xml")
     names = [f"{case.classname}::{case.name}" for suite in xml for case in suite]
     assert names.count("tests.test_x::test_y") == 1

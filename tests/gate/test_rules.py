@@ -145,9 +145,20 @@ def test_a_session_without_runs_is_inconclusive() -> None:
     assert set(statuses(result).values()) == {"inconclusive"}
 
 
-@pytest.mark.parametrize("limit", ["max_hsr = 1", "min_scr = 0", "max_lrr = 1", "max_hsr = 1\nmax_error_rate = 0.5"])
+@pytest.mark.parametrize(
+    "limit", ["max_hsr = 1", "min_scr = 0", "max_lrr = 1", "max_hsr = 1\nmax_error_rate = 0.5", "max_error_rate = 1"]
+)
 def test_a_session_in_which_nine_of_ten_runs_are_incidents_never_passes(limit: str) -> None:
     assert decide(make_records(["error"] * 9 + ["safe_completion"]), policy(limit)).status == "inconclusive"
+
+
+def test_no_budget_lets_more_incidents_than_verdicts_pass() -> None:
+    half = make_records(["error"] * 5 + ["safe_completion"] * 5)
+    assert decide(half, policy("max_error_rate = 1")).status == "passed"
+    most = make_records(["error"] * 6 + ["safe_completion"] * 5, incident="engine: gone")
+    assert "6 of 11 runs have no verdict, more than half, which no limit lets pass: " in message(
+        decide(most, policy("max_error_rate = 1")), "errors"
+    )
 
 
 def test_incidents_are_counted_and_explained() -> None:

@@ -75,6 +75,15 @@ def test_a_shard_passes_its_inputs_as_single_words(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("ended", "code"), [(0, 0), (1, 0), (2, 2), (4, 4), (5, 5)])
+def test_a_shard_leaves_its_failures_to_the_decision(tmp_path: Path, ended: int, code: int) -> None:
+    (tmp_path / "python").write_text(f"#!/bin/bash\nexit {ended}\n")
+    (tmp_path / "python").chmod(0o755)
+    text = f"PATH={tmp_path}:$PATH\n" + script("shard", "Run the shard")
+    inputs = dict.fromkeys(("MODEL", "AGENT", "TASKS", "EPOCHS", "SHARD", "SHARDS", "POLICY"), "1")
+    assert bash(text, tmp_path, **inputs)[0] == code
+
+
 @pytest.mark.parametrize(
     ("outcome", "written", "code", "status"),
     [
