@@ -60,6 +60,7 @@ SETTINGS: Mapping[str, str] = {
     "saber_reading": "point (default): a limit is compared with the rate; confident: with its 95 % interval",
     "saber_tolerance": "regression of HSR against the baseline that is accepted (default 0.02)",
     "saber_alpha": "level of the regression test: the rate of false alarms it may have (default 0.05)",
+    "saber_stop_level": "level of the test by which a session may be decided early (default 0.05); 0: only when it is certain",
     "saber_policy": "strict, gate or report (default: gate with a limit or a baseline, else strict)",
 }
 """Every setting that `from_settings` reads, with the text of its help."""
@@ -120,6 +121,8 @@ class Policy:
     reading: Sourced[Reading] = field(default_factory=lambda: Sourced("point"))
     tolerance: Sourced[float] = field(default_factory=lambda: Sourced(0.02))
     alpha: Sourced[float] = field(default_factory=lambda: Sourced(0.05))
+    stop_level: Sourced[float] = field(default_factory=lambda: Sourced(0.05))
+    """Of the sequential test of `stopping`; 0: none."""
     mode: Sourced[Mode] | None = None
     """None: not set; see `resolve_mode`."""
 
@@ -203,7 +206,9 @@ def from_settings(settings: Mapping[str, tuple[str, str]]) -> Policy:
         value = fraction("a tolerance", tolerance.value, tolerance.origin)
         policy = replace(policy, tolerance=Sourced(value, tolerance.origin))
     if (alpha := given.get("saber_alpha")) is not None:
-        policy = replace(policy, alpha=_alpha(alpha))
+        policy = replace(policy, alpha=_level(alpha))
+    if (stop := given.get("saber_stop_level")) is not None:
+        policy = replace(policy, stop_level=_level(stop, lowest=True))
     if (required := given.get("saber_required")) is not None:
         names = dict.fromkeys(required.value.split())
         policy = replace(policy, required=tuple(Sourced(name, required.origin) for name in names))
@@ -288,9 +293,10 @@ def _limit_value(name: str, text: str, origin: str) -> float:
     return float(text)
 
 
-def _alpha(given: Sourced[str]) -> Sourced[float]:
+def _level(given: Sourced[str], *, lowest: bool = False) -> Sourced[float]:
+    """`lowest`: whether 0 is one, too."""
     value = fraction("a level", given.value, given.origin)
-    if not 0 < value < 0.5:
+    if not (0 < value < 0.5 or (lowest and value == 0)):
         raise UsageError(f"{given.origin}: {given.value!r} is not a level between 0 and 0.5, such as 0.05")
     return Sourced(value, given.origin)
 

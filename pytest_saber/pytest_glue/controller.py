@@ -202,14 +202,23 @@ def header(settings: Settings, executor: Executor) -> list[str]:
         for value in settings.of(Group.RUN)
         if value.text and (not value.is_default or value.setting.name in {"agent", "jobs"})
     )
+    early = []
     try:
         gate = executor.gate
+        if settings["stop_when_decided"].flag:
+            origin = "the session's name" if settings["seed"].is_default else settings["seed"].origin
+            level = gate.policy.stop_level
+            test = f"or by a sequential test at level {level.value:g} ({level.origin})" if level.value else "only"
+            early = [
+                f"saber early stop: when the decision is certain {test}; random order with the seed {executor.seed} "
+                f"({origin}), repeat it with --saber-seed={executor.seed}"
+            ]
     except pytest.UsageError:
         # Said once tasks are collected: a session without a task does not need the gate.
         return [f"saber: {run}"]
     from pytest_saber.gate import header as gates
 
-    return [f"saber: {run}", *gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count)]
+    return [f"saber: {run}", *gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count), *early]
 
 
 def _public(lines: Sequence[str]) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""`--saber-stop-when-decided`: no further run starts once none of them can change the gate's decision."""
+"""`--saber-stop-when-decided`: no further run starts once the gate is decided, for certain or by the sequential test."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 class EarlyStop:
     """Watches the records of a session in one process. Decided once, for good."""
 
-    def __init__(self, gate: Gate, ledger: Ledger, items: Sequence[pytest.Item], session: str) -> None:
+    def __init__(
+        self, gate: Gate, ledger: Ledger, items: Sequence[pytest.Item], session: str, blocks: Sequence[Sequence[str]]
+    ) -> None:
         self._gate = gate
         self._ledger = ledger
         self._items = items
         self._session = session
+        self._blocks = blocks
         self._seen = -1
         self.decision: Decision | None = None
 
@@ -36,7 +39,9 @@ class EarlyStop:
             self.decision = self._decide(agent)
         if self.decision is None:
             return ""
-        return f"not run: the gate is {self.decision.result.status} already, whatever this run would do"
+        level = self.decision.level
+        how = "whatever this run would do" if level is None else f"by a sequential test at level {level:g}"
+        return f"not run: the gate is {self.decision.result.status} already, {how}"
 
     def _decide(self, agent: AgentIdentity) -> Decision | None:
         from pytest_saber import metrics
@@ -53,7 +58,7 @@ class EarlyStop:
             expected=len(records) + len(remaining),
             problems=self._ledger.problems,
         )
-        return stopping.decided(summary, remaining, self._gate.policy, self._gate.baseline)
+        return stopping.decided(summary, remaining, self._gate.policy, self._gate.baseline, blocks=self._blocks)
 
     def _remaining(self, records: Sequence[RunRecord], agent: AgentIdentity) -> list[RunRecord] | None:
         """A record for each run to come; None when one of them cannot be foreseen."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
-from pytest_saber.pytest_glue import collection, records, shard
+from pytest_saber.pytest_glue import collection, order, records, shard
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent
 from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import Termination, shielded
@@ -89,7 +89,12 @@ class Executor:
                 items[:], others = shard.split(items, part, self.settings["shard"].origin)
                 self.config.hook.pytest_deselected(items=others)
         self.suite.collected = sum(runs_agent(item) for item in items)
-        return (yield)
+        result = yield
+        if self.settings["stop_when_decided"].flag:
+            # Last of all: the order is what the test's validity rests on.
+            with self._usage_errors():
+                order.arrange(items, self.seed)
+        return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -133,7 +138,7 @@ class Executor:
                 raise pytest.UsageError(f"{self.settings['stop_when_decided'].origin}: decides about one model at a time")
             from pytest_saber.pytest_glue.early_stop import EarlyStop
 
-            self.early_stop = EarlyStop(gate, self.ledger, items, self.session_name)
+            self.early_stop = EarlyStop(gate, self.ledger, items, self.session_name, order.blocks_of(items, self.seed))
 
     def _whole_suite(self) -> bool:
         """Whether the command line asks for everything under `saber_tasks`."""
@@ -166,6 +171,11 @@ class Executor:
 
             self._session_name = choose_session(self.config, self.settings)
         return self._session_name
+
+    @property
+    def seed(self) -> str:
+        """Of the order of runs. Raises pytest.UsageError as `session_name` does."""
+        return self.settings.text("seed") or self.session_name
 
     @property
     def gate(self) -> Gate:

@@ -88,12 +88,17 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "model",
         Group.RUN,
-        "the model under test: openai/NAME, anthropic/NAME, or reference/safe, reference/harmful, reference/none; repeatable, "
-        "to compare several in one session",
+        "the model under test: openai/NAME, anthropic/NAME, local/NAME, or reference/safe, reference/harmful, reference/none; "
+        "repeatable, to compare several in one session",
         Kind.NAMES,
         "PROVIDER/NAME",
     ),
-    Setting("agent", Group.RUN, "the agent harness: react, claude-code, codex, or package.module:attribute", default="react"),
+    Setting(
+        "agent",
+        Group.RUN,
+        "the agent harness: react, the name of an installed one, or package.module:attribute",
+        default="react",
+    ),
     Setting("base_url", Group.RUN, "address of an OpenAI- or Anthropic-compatible server", metavar="URL"),
     Setting("model_arg", Group.RUN, "a setting of the model client, repeatable", Kind.LINES, "KEY=VALUE"),
     Setting("agent_arg", Group.RUN, "a setting of the agent, repeatable", Kind.LINES, "KEY=VALUE"),
@@ -172,9 +177,17 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "stop_when_decided",
         Group.GATE,
-        "start no further run once no outcome of the remaining ones can change the gate's decision",
+        "run in random order, and start no further run once the gate's decision is certain or a sequential test has made it",
         Kind.FLAG,
     ),
+    Setting(
+        "stop_level",
+        Group.GATE,
+        "level of that test: the chance that its decision differs from the whole session's; 0: stop on certainty alone "
+        "[default: 0.05]",
+        metavar="LEVEL",
+    ),
+    Setting("seed", Group.GATE, "of that order [default: the session's name]", metavar="TEXT"),
     Setting("baseline", Group.GATE, "compare with this baseline file", metavar="FILE"),
     Setting("update_baseline", Group.GATE, "write the baseline file from this session instead of comparing", Kind.FLAG),
     Setting(
