@@ -14,12 +14,12 @@ class Redactor:
 
     def __init__(self, secrets: Sequence[str]) -> None:
         usable = {secret.strip() for secret in secrets if len(secret.strip()) >= SHORTEST}
-        self._secrets = sorted(usable, key=lambda secret: (-len(secret), secret))  # a secret may contain another
+        self.secrets = sorted(usable, key=lambda secret: (-len(secret), secret))  # a secret may contain another
 
     def text(self, text: str) -> str:
-        for secret in self._secrets:
+        for secret in self.secrets:
             text = text.replace(secret, PLACEHOLDER)
         return text
 
     def __repr__(self) -> str:
-        return f"Redactor({len(self._secrets)} secrets)"
+        return f"Redactor({len(self.secrets)} secrets)"

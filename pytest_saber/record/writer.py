@@ -89,6 +89,13 @@ class RunWriter:
             self._events.append(event)
             return event
 
+    def clean(self, evidence: Evidence) -> Evidence:
+        """`evidence` as `finish` writes it, without the operator's secrets, so that what is judged can be read back."""
+        if not self._redactor.secrets:
+            return evidence
+        clean = codec.encode(evidence, text=self._redactor.text)
+        return evidence if clean == codec.encode(evidence) else codec.decode(Evidence, clean)
+
     def finish(self, evidence: Evidence, verdict: Verdict | None) -> None:
         """Write the evidence and its verdict, and close the run. Raises OSError, EvidenceError."""
         write_atomically(self.path / EVIDENCE, codec.dumps(evidence, text=self._redactor.text))

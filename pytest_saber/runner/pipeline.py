@@ -69,6 +69,7 @@ class Pipeline:
                 session_key=self._session_key,
                 cancellation=cancellation,
             )
+            evidence = replace(writer.clean(evidence), task=task)
             if self._annotate is not None:
                 evidence = annotated(evidence, self._annotate, cancellation)
             try:

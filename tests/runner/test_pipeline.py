@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.values import task
+from support.values import identity, task
 
 from pytest_saber.agents import AgentOptions, resolve
+from pytest_saber.model.evidence import AgentIdentity, Termination
+from pytest_saber.model.ports import AgentResult, AgentSession
+from pytest_saber.model.task import Task
+from pytest_saber.model.terms import TerminationReason
 from pytest_saber.record.store import RunStore
 from pytest_saber.runner.cancellation import Cancellation, Cancelled
 from pytest_saber.runner.pipeline import Pipeline
@@ -24,3 +28,32 @@ def test_a_cancelled_run_stays_as_a_partial_record_that_nothing_holds_open(tmp_p
     assert store.load_partial(run).events == ()
     held = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     assert run / "events.jsonl" not in held
+
+
+SECRET = "key-0123456789abcdef"
+
+
+class Talkative:
+    """Factory and agent in one, which says what it should not."""
+
+    identity: AgentIdentity = identity()
+
+    def __init__(self, fails: bool) -> None:
+        self._fails = fails
+
+    def __call__(self, task: Task) -> Talkative:
+        return self
+
+    def run(self, session: AgentSession) -> AgentResult:
+        if self._fails:
+            raise ConnectionError(f"https://example.org/?key={SECRET}")
+        return AgentResult(f"Done with {SECRET}.", Termination(TerminationReason.ANSWERED, ""))
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["answer", "fault"])
+def test_what_is_judged_and_reported_is_what_is_on_disk(tmp_path: Path, fails: bool) -> None:
+    store = RunStore(tmp_path, redact=[SECRET])
+    completed = Pipeline("s", FakeSandbox("s"), store).run(task(), 1, Talkative(fails))
+    assert completed.evidence == store.load(completed.path)
+    assert SECRET not in repr(completed)
+    assert "[redacted]" in repr(completed)
