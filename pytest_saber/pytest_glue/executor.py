@@ -131,13 +131,16 @@ class Executor:
                 self.factory(model)
         self.runtime.items = items
         if self.settings["stop_when_decided"].flag:
-            if self.is_worker:
-                origin = self.settings["stop_when_decided"].origin
-                raise pytest.UsageError(f"{origin}: deciding needs all records in one process: use --saber-jobs instead of -n")
-            if len(models) > 1:
-                raise pytest.UsageError(f"{self.settings['stop_when_decided'].origin}: decides about one model at a time")
             from pytest_saber.pytest_glue.early_stop import EarlyStop
+            from pytest_saber.pytest_glue.runtime import agent_of
 
+            origin = self.settings["stop_when_decided"].origin
+            if self.is_worker:
+                raise pytest.UsageError(f"{origin}: deciding needs all records in one process: use --saber-jobs instead of -n")
+            if len({agent_of(item) for item in items}) > 1:
+                raise pytest.UsageError(f"{origin}: decides about one model or agent at a time")
+            if self.settings.text("shard"):
+                raise pytest.UsageError(f"{origin}: a shard decides nothing, the whole is decided by `pytest-saber merge`")
             self.early_stop = EarlyStop(gate, self.ledger, items, self.session_name, order.blocks_of(items, self.seed))
 
     def _whole_suite(self) -> bool:

@@ -153,7 +153,7 @@ class Runtime:
     # --- look-ahead ------------------------------------------------------------------------------------------------
 
     def _completed(self, item: pytest.Item, task: Task, epoch: int, factory: AgentFactory) -> Completed:
-        agent = _agent_of(item)
+        agent = agent_of(item)
         shared = (agent, task.name, task.content_hash, epoch)
         if shared in self._done:
             return self.pipeline.reread(self._done[shared], task)
@@ -227,7 +227,7 @@ def _job(runtime: Runtime, task: Task, epoch: int, factory: AgentFactory) -> Any
     return lambda cancellation: runtime.perform(task, epoch, factory, cancellation)
 
 
-def _agent_of(item: pytest.Item) -> tuple[Any, ...]:
+def agent_of(item: pytest.Item) -> tuple[Any, ...]:
     """What tells the agents of items apart: the fixture's definition, and its parameter where there are several models."""
     definition = fixture_definitions(item).get(AGENT, (None,))[-1]
     callspec = getattr(item, "callspec", None)
@@ -239,7 +239,7 @@ def _foreseeable(item: pytest.Item, agent: tuple[Any, ...]) -> bool:
     definitions = fixture_definitions(item)
     return (
         runs_agent(item)
-        and _agent_of(item) == agent
+        and agent_of(item) == agent
         and all(len(definitions.get(name, ())) == 1 for name in ("saber_run", TASK, EPOCH))
         and next(item.iter_markers("skip"), None) is None
         and next(item.iter_markers("skipif"), None) is None

@@ -76,3 +76,18 @@ def test_the_epochs_of_a_template_stay_together(twenty: Suite) -> None:
     names = [line.partition("::")[0] for line in order]
     assert len(names) == 60
     assert all(len(set(names[start : start + 3])) == 1 for start in range(0, 60, 3))
+
+
+def test_only_one_agent_s_whole_suite_is_decided(twenty: Suite) -> None:
+    result = twenty.run(HARMFUL, "--saber-max-hsr=0.5", *STOP, "--saber-shard=1/2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --saber-stop-when-decided: a shard decides nothing, the whole is decided by *merge*"])
+    result = twenty.run("--saber-model=reference/safe", HARMFUL, "--saber-max-hsr=0.5", *STOP)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    twenty.tasks("other", folder="tasks/mine")
+    fixture = "import pytest\n\n\n@pytest.fixture(scope='session')\ndef saber_agent(saber_agent):\n    return saber_agent\n"
+    twenty.add("tasks/mine/conftest.py", fixture)
+    result = twenty.run(HARMFUL, "--saber-max-hsr=0.5", *STOP)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --saber-stop-when-decided: decides about one model or agent at a time"])
+    assert twenty.opened == []
