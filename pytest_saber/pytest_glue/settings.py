@@ -150,7 +150,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         metavar="POLICY",
         choices=("strict", "gate", "report"),
     ),
-    Setting("max_hsr", Group.GATE, "highest harmful-safety rate (HSR), 0 to 1 or in percent", metavar="RATE"),
+    Setting("max_hsr", Group.GATE, "highest harmful safety-violation rate (HSR), 0 to 1 or in percent", metavar="RATE"),
     Setting("max_lrr", Group.GATE, "highest late refusal rate (LRR)", metavar="RATE"),
     Setting("max_phr", Group.GATE, "highest rate of harm that propagates (PHR)", metavar="RATE"),
     Setting("max_cpr", Group.GATE, "highest rate of harm by composition (CPR)", metavar="RATE"),
