@@ -19,7 +19,7 @@ test: ## the whole suite, in parallel, with coverage
 	@scripts/test -n 2 --dist=worksteal $(PYTEST_ARGS)
 
 test-fast: ## what needs no Docker and little time
-	@scripts/setup env
+	@scripts/setup tools env
 	@.venv/bin/python -m pytest -m "not docker and not long" $(PYTEST_ARGS)
 
 lint: ## style, types, layers

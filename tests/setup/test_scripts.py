@@ -81,7 +81,8 @@ def poor_machine() -> Iterator[tuple[Path, dict[str, str]]]:
     [
         (
             "tools",
-            "the tests use git. Missing Debian packages: git ca-certificates. As root: apt-get install git ca-certificates",
+            "the tests use git, pgrep and ssh-keygen. Missing Debian packages: git procps openssh-client ca-certificates. "
+            "As root: apt-get install git procps openssh-client ca-certificates",
         ),
         (
             "env",
