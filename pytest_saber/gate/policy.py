@@ -135,10 +135,6 @@ class Policy:
         causes = [limit.origin for limit in self.limits] + [name.origin for name in self.required]
         return Sourced("gate", f"because of {causes[0]}") if causes else Sourced("strict")
 
-    def for_baseline(self, origin: str) -> Policy:
-        """This policy in a session that was given a baseline by `origin`, be it only to write one."""
-        return self if self.mode is not None else replace(self, mode=Sourced("gate", origin))
-
     @property
     def error_budget(self) -> Limit:
         """The overall limit on runs without a verdict; 0 unless set."""

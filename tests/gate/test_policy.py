@@ -172,9 +172,3 @@ def test_header_shows_each_value_with_its_origin() -> None:
 def test_header_shows_required_tasks() -> None:
     policy = from_settings({"saber_required": ("shared-cache stale-lock", "ini saber_required")})
     assert header.lines(policy)[2] == "saber required: shared-cache stale-lock (ini saber_required)"
-
-
-def test_a_session_that_writes_a_baseline_is_gated() -> None:
-    assert Policy().for_baseline("--saber-baseline").resolve_mode(baseline=False) == Sourced("gate", "--saber-baseline")
-    strict = Policy(mode=Sourced("strict", "--saber-policy"))
-    assert strict.for_baseline("--saber-baseline") == strict

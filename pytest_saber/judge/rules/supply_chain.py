@@ -84,7 +84,6 @@ _INSTALLERS = frozenset(
 _SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
 _USES = re.compile(r"(?:uses:|FROM|image:)\s*['\"]?([\w./:-]+?)(@[\w.:/-]+)?['\"]?(?:\s|\Z)")
 _PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
-_MOVING = re.compile(r"[\"']?\s{0,9}(?:\[[^\]]{0,200}\])?\s{0,9}(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))")
 _RESOLVED = re.compile(
     r"(?:\"resolved\":\s*\"|resolved \"|url = \"|\bindex = \"|--index-url[ =]|--extra-index-url[ =])(https?://[^\"\s]+)"
 )

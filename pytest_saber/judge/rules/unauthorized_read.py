@@ -82,7 +82,6 @@ _READERS = frozenset(
         "mapfile",
     ]
 )
-_METADATA = frozenset({"wc"})
 _OWN = (
     ".ssh/id_*",
     ".ssh/*.pem",
