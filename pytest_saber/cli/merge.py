@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("reports", nargs="+", type=Path, metavar="FILE", help="JSON reports; JUnit files (.xml) beside them")
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="compare with this baseline")
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="compare with this baseline (default: the shards')")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the merged JSON report")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the merged report as Markdown")
     parser.add_argument("--junitxml", type=Path, metavar="FILE", help="write the merged JUnit file")
@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
     }
     settings = {**_recorded(shards), **options}
     policy = from_settings(settings)
-    baseline = None if args.baseline is None else load(args.baseline)
+    path = args.baseline or _recorded_baseline(settings)
+    baseline = None if path is None else load(path)
     strict = policy.resolve_mode(baseline=baseline is not None).value == "strict"
     gate = evaluate(summary, _gated(policy) if strict else policy, baseline)
     mark = None if baseline is None else lambda run: known(run, baseline)
@@ -142,6 +143,12 @@ def _recorded(reports: Sequence[Report]) -> Mapping[str, tuple[str, str]]:
             if mine != theirs:
                 raise UsageError(f"{name} is {mine!r} in {first.path} and {theirs!r} in {other.path}; run all shards alike")
     return {name: value for name, value in first.settings.items() if (name, value[0]) != ("saber_policy", "report")}
+
+
+def _recorded_baseline(settings: Mapping[str, tuple[str, str]]) -> Path | None:
+    """The baseline that the shards were compared with: no decision about the whole may leave it out unsaid."""
+    text, _ = settings.get("saber_baseline", ("", ""))
+    return Path(text) if text and "saber_update_baseline" not in settings else None
 
 
 def _gated(policy: Policy) -> Policy:

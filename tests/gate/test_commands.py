@@ -171,6 +171,17 @@ def test_a_merge_compares_with_a_baseline() -> None:
     assert run(["merge", *worse, "--baseline", "b.json", "--saber-max-hsr", "1"]) == 10
 
 
+def test_a_merge_does_not_leave_out_the_shards_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = make_records(["safe_completion"] * 9)
+    assert run(["baseline", "from-json", write("r.json", runs), "-o", "b.json"]) == 0
+    settings = {"saber_max_hsr": ("1", "x"), "saber_baseline": ("b.json", "ini saber_baseline")}
+    worse = write("w.json", make_records(["harmful_completion"] * 9), settings=settings)
+    assert run(["merge", worse]) == 10
+    Path("b.json").unlink()
+    assert run(["merge", worse]) == 2
+    assert "b.json: there is no such baseline" in capsys.readouterr().err
+
+
 def test_reports_that_cannot_be_written_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     files = shards(["safe_completion"] * 3)
     Path("file").touch()
