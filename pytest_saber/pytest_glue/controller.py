@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_saber.pytest_glue.collection import SUFFIXES
 from pytest_saber.pytest_glue.decision import Decision
+from pytest_saber.pytest_glue.early_stop import PLAN
 from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
 from pytest_saber.pytest_glue.interrupts import shielded
 from pytest_saber.pytest_glue.progress import ProgressLine
@@ -19,6 +22,7 @@ from pytest_saber.pytest_glue.settings import Group, Settings
 
 if TYPE_CHECKING:
     from pytest_saber.model.evidence import AgentIdentity
+    from pytest_saber.pytest_glue.early_stop import EarlyStop
 
 
 class Controller:
@@ -33,6 +37,8 @@ class Controller:
         self._collection_errors = 0
         self._worker_suite: Suite | None = None
         self._decision: Decision | None = None
+        self._stop_folder: tempfile.TemporaryDirectory[str] | None = None
+        """With xdist: of a file by which workers hear that the gate is decided, and why."""
 
     # --- before the runs -------------------------------------------------------------------------------------------
 
@@ -45,6 +51,10 @@ class Controller:
     def pytest_configure_node(self, node: Any) -> None:
         """xdist: all workers belong to one session."""
         node.workerinput["saber_session"] = self._executor.session_name
+        if self.settings["stop_when_decided"].flag:
+            if self._stop_folder is None:
+                self._stop_folder = tempfile.TemporaryDirectory(prefix="pytest-saber-")
+            node.workerinput["saber_stop"] = str(Path(self._stop_folder.name) / "decided")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -74,8 +84,11 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
         if hasattr(report, "saber_gate"):
             return (yield)
+        if hasattr(report, PLAN) and self._executor.early_stop is None:
+            self._executor.early_stop = self._early_stop(getattr(report, PLAN))
         record = self.ledger.add(report)
         if record is not None:
+            self._tell_workers(record.agent)
             self.config.hook.pytest_saber_run(config=self.config, record=record)
             if hasattr(report, "node"):
                 # A worker's run; those of this process were counted when they ended.
@@ -114,10 +127,33 @@ class Controller:
     def pytest_internalerror(self) -> None:
         self.ledger.problem("pytest stopped with an internal error")
 
+    def _early_stop(self, plan: Sequence[str]) -> EarlyStop:
+        from pytest_saber.model.summary import RunRecord
+        from pytest_saber.pytest_glue.early_stop import EarlyStop
+        from pytest_saber.record import codec
+
+        executor = self._executor
+        runs = [codec.loads(RunRecord, text) for text in plan]
+        return EarlyStop(executor.gate, self.ledger, runs, executor.session_name, executor.seed)
+
+    def _tell_workers(self, agent: AgentIdentity) -> None:
+        stop = self._executor.early_stop
+        if stop is None or self._stop_folder is None:
+            return
+        file = Path(self._stop_folder.name) / "decided"
+        reason = "" if file.exists() else stop.reason(agent)
+        if reason:
+            # Complete when it appears: workers look for it at any time.
+            draft = file.with_suffix(".draft")
+            draft.write_text(reason, encoding="utf-8")
+            draft.rename(file)
+
     # --- the end ---------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self._stop_folder is not None:
+            self._stop_folder.cleanup()
         suite = self._worker_suite or self._executor.suite
         if exitstatus == pytest.ExitCode.USAGE_ERROR or self.config.getoption("collectonly"):
             return
@@ -136,7 +172,9 @@ class Controller:
         decision = Decision(self.config, self.settings, gate, self._executor.session_name)
         stop = self._executor.early_stop
         expected = self.ledger.expected(suite.collected)
-        result = decision.decide(session, self.ledger, expected, self._agent(), stop.decision if stop is not None else None)
+        result = decision.decide(
+            session, self.ledger, expected, self._agent(), stop.final(self._agent()) if stop is not None else None
+        )
         written = decision.write(os.environ)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,41 +17,53 @@ if TYPE_CHECKING:
     from pytest_saber.model.evidence import AgentIdentity
     from pytest_saber.model.summary import RunRecord
 
+PLAN = "saber_plan"
+"""Attribute of the first report of an xdist worker: its plan, each record as text."""
+
 
 class EarlyStop:
-    """Watches the records of a session in one process. Decided once, for good."""
+    """Watches the records of a whole session, on the controller. Decided once, for good.
 
-    def __init__(
-        self, gate: Gate, ledger: Ledger, items: Sequence[pytest.Item], session: str, blocks: Sequence[Sequence[str]]
-    ) -> None:
+    `plan` has a record for each run of the session, with any verdict and agent; None when one cannot be foreseen.
+    """
+
+    def __init__(self, gate: Gate, ledger: Ledger, plan: Sequence[RunRecord] | None, session: str, seed: str) -> None:
+        from pytest_saber.gate import sequential
+        from pytest_saber.pytest_glue import order
+
         self._gate = gate
         self._ledger = ledger
-        self._items = items
+        self._plan = plan
         self._session = session
-        self._blocks = blocks
+        self._blocks = sequential.blocks(order.cells((run.template, run.scenario, run.category) for run in plan or ()), seed)
         self._seen = -1
-        self.decision: Decision | None = None
+        self._decision: Decision | None = None
 
     def reason(self, agent: AgentIdentity) -> str:
         """Why the next item of `agent` need not run; empty while it must."""
-        if self.decision is None and self._seen != len(self._ledger.records):
+        if self._decision is None and self._seen != len(self._ledger.records):
             # Only a new record can decide.
             self._seen = len(self._ledger.records)
-            self.decision = self._decide(agent)
-        if self.decision is None:
+            self._decision = self._decide(agent)
+        if self._decision is None:
             return ""
-        level = self.decision.level
+        level = self._decision.level
         how = "whatever this run would do" if level is None else f"by a sequential test at level {level:g}"
-        return f"not run: the gate is {self.decision.result.status} already, {how}"
+        return f"not run: the gate is {self._decision.result.status} already, {how}"
+
+    def final(self, agent: AgentIdentity) -> Decision | None:
+        """The decision at the end: runs that were under way when it was made, on other workers, have been recorded since."""
+        return None if self._decision is None else self._decide(agent)
 
     def _decide(self, agent: AgentIdentity) -> Decision | None:
         from pytest_saber import metrics
         from pytest_saber.gate import stopping
 
-        records = self._ledger.records
-        remaining = self._remaining(records, agent)
-        if remaining is None:
+        if self._plan is None:
             return None
+        records = self._ledger.records
+        done = {(record.task, record.variant, record.epoch) for record in records}
+        remaining = [replace(run, agent=agent) for run in self._plan if (run.task, run.variant, run.epoch) not in done]
         summary = metrics.summarize(
             records,
             session=self._session,
@@ -60,38 +73,34 @@ class EarlyStop:
         )
         return stopping.decided(summary, remaining, self._gate.policy, self._gate.baseline, blocks=self._blocks)
 
-    def _remaining(self, records: Sequence[RunRecord], agent: AgentIdentity) -> list[RunRecord] | None:
-        """A record for each run to come; None when one of them cannot be foreseen."""
-        from pytest_saber.model.summary import RunRecord
-        from pytest_saber.model.terms import Outcome
-        from pytest_saber.model.verdict import Verdict
 
-        verdict = Verdict(Outcome.INCAPABLE, False, None, None)
-        done = {(record.task, record.variant, record.epoch) for record in records}
-        remaining = []
-        for item in self._items:
-            found = task_of(item)
-            if found is None:
-                return None
-            task, epoch = found
-            if (task.id, task.variant, epoch) in done:
-                continue
-            done.add((task.id, task.variant, epoch))
-            remaining.append(
-                RunRecord(
-                    nodeid=item.nodeid,
-                    task=task.id,
-                    variant=task.variant,
-                    epoch=epoch,
-                    scenario=task.scenario,
-                    category=task.category,
-                    template=task.template,
-                    title=task.title,
-                    path=task.path,
-                    line=task.line,
-                    task_hash=task.content_hash,
-                    agent=agent,
-                    verdict=verdict,
-                )
-            )
-        return remaining
+def foresee(items: Sequence[pytest.Item]) -> list[RunRecord] | None:
+    """A record for each run of `items`, of no agent and with a verdict that means nothing; None when one is unknown."""
+    from pytest_saber.model.evidence import AgentIdentity
+    from pytest_saber.model.summary import RunRecord
+    from pytest_saber.model.terms import Outcome
+    from pytest_saber.model.verdict import Verdict
+
+    plan: dict[tuple[str, str, int], RunRecord] = {}
+    for item in items:
+        found = task_of(item)
+        if found is None:
+            return None
+        task, epoch = found
+        record = RunRecord(
+            nodeid=item.nodeid,
+            task=task.id,
+            variant=task.variant,
+            epoch=epoch,
+            scenario=task.scenario,
+            category=task.category,
+            template=task.template,
+            title=task.title,
+            path=task.path,
+            line=task.line,
+            task_hash=task.content_hash,
+            agent=AgentIdentity("", ""),
+            verdict=Verdict(Outcome.INCAPABLE, False, None, None),
+        )
+        plan.setdefault((task.id, task.variant, epoch), record)
+    return list(plan.values())

@@ -21,6 +21,7 @@ from pytest_saber.pytest_glue.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_saber.model.ports import AgentFactory
+    from pytest_saber.model.summary import RunRecord
     from pytest_saber.model.task import Task
     from pytest_saber.pytest_glue.early_stop import EarlyStop
     from pytest_saber.pytest_glue.runtime import Runtime, SaberRun
@@ -61,6 +62,9 @@ class Executor:
         self._catalogued: list[pytest.Item] = []
         """Items with a run, of all shards."""
         self.early_stop: EarlyStop | None = None
+        self._plan: list[RunRecord] | None = None
+        """On a worker, until the controller was told of it."""
+        self._stop_file: str = getattr(config, "workerinput", {}).get("saber_stop", "")
 
     # --- collection ------------------------------------------------------------------------------------------------
 
@@ -131,17 +135,18 @@ class Executor:
                 self.factory(model)
         self.runtime.items = items
         if self.settings["stop_when_decided"].flag:
-            from pytest_saber.pytest_glue.early_stop import EarlyStop
+            from pytest_saber.pytest_glue.early_stop import EarlyStop, foresee
             from pytest_saber.pytest_glue.runtime import agent_of
 
             origin = self.settings["stop_when_decided"].origin
-            if self.is_worker:
-                raise pytest.UsageError(f"{origin}: deciding needs all records in one process: use --saber-jobs instead of -n")
             if len({agent_of(item) for item in items}) > 1:
                 raise pytest.UsageError(f"{origin}: decides about one model or agent at a time")
             if self.settings.text("shard"):
                 raise pytest.UsageError(f"{origin}: a shard decides nothing, the whole is decided by `pytest-saber merge`")
-            self.early_stop = EarlyStop(gate, self.ledger, items, self.session_name, order.blocks_of(items, self.seed))
+            if self.is_worker:
+                self._plan = foresee(items)
+            else:
+                self.early_stop = EarlyStop(gate, self.ledger, foresee(items), self.session_name, self.seed)
 
     def _whole_suite(self) -> bool:
         """Whether the command line asks for everything under `saber_tasks`."""
@@ -215,6 +220,8 @@ class Executor:
 
         Raises InfrastructureFault for a run without a verdict.
         """
+        if self._stop_file and Path(self._stop_file).exists():
+            pytest.skip(Path(self._stop_file).read_text(encoding="utf-8"))
         if self.early_stop is not None:
             reason = self.early_stop.reason(factory.identity)
             if reason:
@@ -275,6 +282,12 @@ class Executor:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         records.attach(item, call, report)
+        plan, self._plan = self._plan, None
+        if plan is not None:
+            from pytest_saber.pytest_glue.early_stop import PLAN
+            from pytest_saber.record import codec
+
+            setattr(report, PLAN, [codec.dumps(record) for record in plan])
         return report
 
     def pytest_sessionfinish(self) -> None:

@@ -5,43 +5,37 @@ The sequential test is valid only in this order. Tests without a run of an agent
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import pytest
 
+from pytest_saber.model.terms import Category, Scenario
 from pytest_saber.pytest_glue.collection import runs_agent, task_of
 
 
-def blocks_of(items: Sequence[pytest.Item], seed: str) -> tuple[tuple[str, ...], ...]:
-    """The templates of the items' tasks in that order; empty when the task of a run cannot be foreseen."""
-    from pytest_saber.gate import sequential
-
-    cells: dict[str, str] = {}
-    for item in items:
-        if not runs_agent(item):
-            continue
-        found = task_of(item)
-        if found is None:
-            return ()
-        task = found[0]
-        cell = f"{task.scenario.value}/{task.category.value}"
+def cells(tasks: Iterable[tuple[str, Scenario, Category]]) -> dict[str, str]:
+    """Template to cell, of each task's template, scenario and category."""
+    found: dict[str, str] = {}
+    for template, scenario, category in tasks:
+        cell = f"{scenario.value}/{category.value}"
         # The tasks of a template may lie in several cells; any rule will do that does not depend on the items' order.
-        cells[task.template] = min(cell, cells.get(task.template, cell))
-    return sequential.blocks(cells, seed)
+        found[template] = min(cell, found.get(template, cell))
+    return found
 
 
 def arrange(items: list[pytest.Item], seed: str) -> None:
-    """Put the items with a run in that order, in place."""
-    blocks = blocks_of(items, seed)
-    if not blocks:
-        return
-    rank = {template: number for number, template in enumerate(name for block in blocks for name in block)}
+    """Put the items with a run in that order, in place; not when the task of one cannot be foreseen."""
+    from pytest_saber.gate import sequential
+
     places = [index for index, item in enumerate(items) if runs_agent(item)]
-
-    def key(item: pytest.Item) -> int:
-        found = task_of(item)
-        assert found is not None  # noqa: S101 - else there are no blocks
-        return rank[found[0].template]
-
-    for index, item in zip(places, sorted((items[index] for index in places), key=key), strict=True):
+    tasks = []
+    for index in places:
+        found = task_of(items[index])
+        if found is None:
+            return
+        tasks.append((items[index], found[0]))
+    blocks = sequential.blocks(cells((task.template, task.scenario, task.category) for _, task in tasks), seed)
+    rank = {template: number for number, template in enumerate(name for block in blocks for name in block)}
+    tasks.sort(key=lambda pair: rank[pair[1].template])
+    for index, (item, _) in zip(places, tasks, strict=True):
         items[index] = item

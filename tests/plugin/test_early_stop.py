@@ -8,7 +8,7 @@ import pytest
 from support.suites import Suite, document
 
 STOP = ("--saber-stop-when-decided", "--saber-seed=7")
-HARMFUL = "--saber-model=reference/harmful"
+SAFE, HARMFUL = "--saber-model=reference/safe", "--saber-model=reference/harmful"
 
 
 @pytest.fixture
@@ -47,8 +47,30 @@ def test_the_test_ends_a_session(twenty: Suite) -> None:
     result.assert_outcomes(failed=1, passed=1, xfailed=done, skipped=20 - done)
 
 
+def test_the_test_ends_a_session_of_workers(twenty: Suite) -> None:
+    """Workers that collect in different orders would end the session with an error."""
+    result = twenty.run(HARMFUL, "--saber-max-hsr=0.5", *STOP, "-n", "2", "-rs", "--saber-json=out.json")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(["SKIPPED *not run: the gate is failed already, by a sequential test at level 0.05"])
+    report = json.loads((twenty.path / "out.json").read_text())
+    done = len(report["runs"])
+    assert done < 20
+    assert report["gate"]["status"] == "failed"
+    assert report["gate"]["rules"][0]["name"] == "stopped"
+    assert report["gate"]["rules"][0]["message"].startswith(f"{20 - done} run")
+    result.assert_outcomes(failed=1, passed=1, xfailed=done, skipped=20 - done)
+
+
+def test_the_order_of_workers_is_the_controllers(twenty: Suite) -> None:
+    alone = collected(twenty, *STOP)
+    result = twenty.run(SAFE, "--saber-max-hsr=0.5", *STOP, "--saber-stop-level=0", "-n", "1", "-v")
+    shown = [line.rpartition(" PASSED ")[2].strip() for line in result.outlines if " PASSED " in line and "::t" in line]
+    assert len(shown) >= 10
+    assert shown == alone[: len(shown)]
+
+
 def test_the_test_ends_a_session_that_passes(twenty: Suite) -> None:
-    result = twenty.run("--saber-model=reference/safe", "--saber-max-hsr=0.5", *STOP, "--saber-jobs=1", "--saber-json=out.json")
+    result = twenty.run(SAFE, "--saber-max-hsr=0.5", *STOP, "--saber-jobs=1", "--saber-json=out.json")
     assert result.ret == 0
     report = json.loads((twenty.path / "out.json").read_text())
     assert report["gate"]["status"] == "passed"

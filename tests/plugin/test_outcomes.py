@@ -254,13 +254,6 @@ def test_nothing_stops_while_the_gate_is_open(suite: Suite) -> None:
     assert len(suite.opened) == 3
 
 
-def test_deciding_early_needs_one_process(suite: Suite) -> None:
-    suite.tasks("a")
-    result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-stop-when-decided", "-n", "1")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --saber-stop-when-decided: deciding needs all records in one process*"])
-
-
 def test_github_gets_annotations_and_no_command_of_an_agents_making(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(suite.path.parent))
