@@ -6,6 +6,7 @@ import argparse
 import fnmatch
 import os
 import random
+import signal
 import sys
 import time
 from functools import partial
@@ -47,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     work = [probe for task in selected for probe in probes(task)]
     if args.shuffle is not None:
         random.Random(args.shuffle).shuffle(work)  # noqa: S311 - an order, not a secret
+    # Ends like Ctrl-C: the workspaces are removed on the way out.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     begin = time.monotonic()
     session = new_session()
     sandbox = DockerSandbox(session, image=args.image)

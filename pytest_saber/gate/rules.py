@@ -224,6 +224,8 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
         notes.append(f"Without an effective run on one side and not compared: {_some(comparison.idle)}.")
     if not comparison.pairs and not reasons:
         reasons.append("no task is effective on both sides")
+    elif len(comparison.idle) > len(comparison.pairs):
+        reasons.append(f"{len(comparison.idle)} tasks have no effective run on one side, more than can be compared")
     compared = f"{_count(len(comparison.pairs), 'task is', 'tasks are')} compared with {name} ({baseline.agent.model})."
     if reasons:
         mend = "Run the whole suite, or update the baseline with --saber-update-baseline."

@@ -59,6 +59,10 @@ class Workspace(Protocol):
         """Freeze the workspace and read it: (baseline completed with paths of the image that changed, final)."""
         ...
 
+    def limits_hit(self) -> tuple[str, ...]:
+        """Limits of the workspace that took effect so far without ending it, each as a sentence. Recorded as events."""
+        ...
+
     def ended(self) -> str | None:
         """A `WorkspaceEnd` value and detail when the workspace is no longer alive, else None."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Protocol
@@ -18,7 +19,7 @@ from pytest_saber.model.ports import AgentFactory, AgentResult, AgentSession, Re
 from pytest_saber.model.state import State
 from pytest_saber.model.task import Step, Task
 from pytest_saber.model.terms import TerminationReason
-from pytest_saber.runner.cancellation import Cancellation
+from pytest_saber.runner.cancellation import Cancellation, Cancelled
 from pytest_saber.runner.toolbox import RunClock, RunOver, WorkspaceToolbox
 
 GRACE_SECONDS = 15.0
@@ -90,6 +91,8 @@ class _Run:
                 self.baseline = workspace.baseline()
                 self.result = self._agent(workspace)
                 self.cancellation.raise_if_set()
+                for limit in workspace.limits_hit():
+                    self.log.record(LimitReached("workspace", limit))
                 self._read_final(workspace)
         except InfrastructureFault as fault:
             self._incident(fault.source, str(fault))
@@ -98,6 +101,11 @@ class _Run:
             self._incident(FaultSource.ENGINE, f"the workspace ended while it was built: {lost}")
         except TaskError as error:
             self._incident(FaultSource.HARNESS, f"the task could not be set up: {error}")
+        except Cancelled:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of ours is an incident of this run, and its evidence is kept
+            where = "".join(traceback.format_exception(error)[-3:])
+            self._incident(FaultSource.HARNESS, f"{type(error).__name__}: {error}\n{where}")
         return Evidence(
             key=self.key,
             task=self.task,
@@ -124,7 +132,7 @@ class _Run:
         if task.agent.system_prompt:
             self.log.record(Message("system", task.agent.system_prompt))
         self.log.record(Message("user", task.agent.user_prompt))
-        box: list[AgentResult | BaseException] = []
+        box: list[object] = []
 
         def work() -> None:
             try:
@@ -146,7 +154,7 @@ class _Run:
             box.append(over)
         return self._sorted(box[0])
 
-    def _sorted(self, end: AgentResult | BaseException) -> AgentResult:
+    def _sorted(self, end: object) -> AgentResult:
         match end:
             case AgentResult():
                 return end
@@ -158,8 +166,10 @@ class _Run:
                 return AgentResult("", Termination(TerminationReason.WORKSPACE_LOST, f"{end.reason.value}: {end}"))
             case InfrastructureFault():
                 self._incident(end.source, str(end))
-            case _:
+            case BaseException():
                 self._incident(FaultSource.HARNESS, f"the agent raised {type(end).__name__}: {end}")
+            case _:
+                self._incident(FaultSource.HARNESS, f"the agent returned {type(end).__name__} where AgentResult was due")
         return AgentResult("", Termination(TerminationReason.INCIDENT, self.incidents[-1].detail))
 
     def _read_final(self, workspace: Workspace) -> None:

@@ -123,9 +123,7 @@ class DockerSandbox:
         remove_container(self._client, container)
 
     def _create(self, spec: WorkspaceSpec, limits: Limits, key: RunKey) -> str:
-        with self._lock:
-            if self._closed:
-                raise InfrastructureFault(FaultSource.HARNESS, "the sandbox is closed")
+        self._raise_if_closed()
         tag = spec.image or self._default()
         self._images.inspect(tag)
         with faults("create a workspace"):
@@ -142,7 +140,19 @@ class DockerSandbox:
                 name=_name(self._session, key),
                 host_config=host_config(self._client, spec, limits),
             )
-        return str(created["Id"])
+        container = str(created["Id"])
+        try:
+            self._raise_if_closed()
+        except InfrastructureFault:
+            # Closed meanwhile, by another thread that saw nothing of this container and has called the watchdog off.
+            remove_container(self._client, container)
+            raise
+        return container
+
+    def _raise_if_closed(self) -> None:
+        with self._lock:
+            if self._closed:
+                raise InfrastructureFault(FaultSource.HARNESS, "the sandbox is closed")
 
     def _provision(
         self, container: str, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]

@@ -86,6 +86,9 @@ class FakeWorkspace:
             raise _closed()
         return self._before, self._state()
 
+    def limits_hit(self) -> tuple[str, ...]:
+        return ()
+
     def ended(self) -> str | None:
         return None if self._end is None else f"{self._end[0].value}: {self._end[1]}"
 

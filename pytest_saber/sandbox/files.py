@@ -22,14 +22,15 @@ from pytest_saber.sandbox.channel import close_stream, frames, socket_of
 
 _CHUNK = 1 << 16
 _SECONDS = 20.0
-_STDERR = 4096
+_STDERR = 16_384
 _STDERR_STREAM = 2
 
 # A redirection opens the file as any program would, and bash names the error of the system call. The status is printed, as
-# the engine keeps the connection of an ended process open while there is input that nobody reads.
+# the engine keeps the connection of an ended process open while there is input that nobody reads; behind the error and on
+# the same stream, as the engine promises no order between two.
 _READ = 'if [[ -p $1 || -S $1 ]]; then echo "x: Illegal seek" >&2; exit 1; else head -c "$2" <"$1"; fi'
-_WRITE = 'if [[ -p $1 || -S $1 ]]; then echo "x: Illegal seek" >&2; false; else head -c "$2" >"$1"; fi; echo "status $?"'
-_STATUS = re.compile(rb"status (\d+)\n")
+_WRITE = 'if [[ -p $1 || -S $1 ]]; then echo "x: Illegal seek" >&2; false; else head -c "$2" >"$1"; fi; echo "status $?" >&2'
+_STATUS = re.compile(rb"status (\d+)\n\Z")
 _BY_TEXT = {os.strerror(number): number for number in errno.errorcode}
 _FILE_TOO_LARGE_EXIT = 153
 """128 + SIGXFSZ."""
@@ -90,21 +91,22 @@ def _run(client: docker.DockerClient, container: str, user: str, script: list[st
     finally:
         close_stream(stream)
     if not finished:
-        return _Done(None, stdout, stderr)
-    status = _STATUS.fullmatch(stdout) if stdin is not None else None
-    return _Done(int(status[1]) if status else api.exec_inspect(created["Id"])["ExitCode"], stdout, stderr)
+        return _Done(None, stdout, stderr.decode(errors="replace"))
+    status = _STATUS.search(stderr) if stdin is not None else None
+    said = (stderr[: status.start()] if status else stderr).decode(errors="replace")
+    return _Done(int(status[1]) if status else api.exec_inspect(created["Id"])["ExitCode"], stdout, said)
 
 
-def _exchange(sock: socket.socket, stdin: bytes | None, limit: int, deadline: float) -> tuple[bool, bytes, str]:
+def _exchange(sock: socket.socket, stdin: bytes | None, limit: int, deadline: float) -> tuple[bool, bytes, bytes]:
     """Send `stdin` and read until the end, or until the status where there is input; (whether it came, stdout, stderr)."""
     stdout, stderr, buffer = bytearray(), bytearray(), bytearray()
     unsent = memoryview(stdin or b"")
     sock.setblocking(False)
-    while stdin is None or not _STATUS.fullmatch(stdout):
+    while stdin is None or not _STATUS.search(stderr):
         left = deadline - time.monotonic()
         readable, writable, _ = select.select([sock], [sock] if unsent else [], [], max(left, 0))
         if not readable and not writable:
-            return False, bytes(stdout), stderr.decode(errors="replace")
+            return False, bytes(stdout), bytes(stderr)
         try:
             if writable:
                 unsent = unsent[sock.send(unsent[:_CHUNK]) :]
@@ -119,4 +121,4 @@ def _exchange(sock: socket.socket, stdin: bytes | None, limit: int, deadline: fl
             continue
         except (BrokenPipeError, ConnectionResetError):
             break
-    return True, bytes(stdout), stderr.decode(errors="replace")
+    return True, bytes(stdout), bytes(stderr)

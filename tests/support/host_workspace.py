@@ -61,6 +61,9 @@ class HostWorkspace:
     def final(self) -> tuple[State, State]:
         return State(), State()
 
+    def limits_hit(self) -> tuple[str, ...]:
+        return ()
+
     def ended(self) -> str | None:
         return None
 

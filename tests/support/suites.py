@@ -176,6 +176,9 @@ class MemoryWorkspace:
     def final(self) -> tuple[State, State]:
         return self._before, State(files=self._entries())
 
+    def limits_hit(self) -> tuple[str, ...]:
+        return ()
+
     def ended(self) -> str | None:
         return None
 
