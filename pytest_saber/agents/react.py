@@ -107,6 +107,7 @@ class _Run:
             )
         self.steps += 1
         self.usage += reply.usage
+        self.session.spent(reply.usage)
         if not self.native:
             reply = replace(reply, message=replace(reply.message, tool_uses=fenced.tool_uses(reply.message.text, tools)))
         return self._answer(reply)

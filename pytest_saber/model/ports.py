@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -141,6 +141,8 @@ class AgentSession:
     recorder: Recorder
     clock: Clock
     workspace: Workspace
+    spent: Callable[[Usage], None] = field(default=lambda _: None)
+    """To be told of every model call's usage, so that it is known of a run that ends without an AgentResult."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,12 +133,13 @@ class _Run:
             self.log.record(Message("system", task.agent.system_prompt))
         self.log.record(Message("user", task.agent.user_prompt))
         box: list[object] = []
+        spent: list[Usage] = []
 
         def work() -> None:
             try:
                 agent = self.factory(task)
                 self.agent = agent.identity
-                box.append(agent.run(AgentSession(task.agent, limits, toolbox, self.log, clock, workspace)))
+                box.append(agent.run(AgentSession(task.agent, limits, toolbox, self.log, clock, workspace, spent.append)))
             except BaseException as error:  # noqa: BLE001 - sorted into incident, loss or end by `_sorted` below
                 box.append(error)
 
@@ -152,7 +153,8 @@ class _Run:
             over = RunOver(TerminationReason.TIME_LIMIT, f"the agent did not return {self.grace:g} s after its time limit")
             toolbox.end(over)
             box.append(over)
-        return self._sorted(box[0])
+        result = self._sorted(box[0])
+        return result if result is box[0] else dataclasses.replace(result, usage=sum(spent, Usage()))
 
     def _sorted(self, end: object) -> AgentResult:
         match end:
@@ -185,7 +187,7 @@ class _Run:
         self.incidents.append(incident)
         self.log.record(incident)
         if self.result.termination.reason is TerminationReason.INCIDENT:
-            self.result = AgentResult("", Termination(TerminationReason.INCIDENT, incident.detail), Usage())
+            self.result = dataclasses.replace(self.result, termination=Termination(TerminationReason.INCIDENT, incident.detail))
 
 
 def filled(task: Task, canaries: Mapping[str, str]) -> Task:

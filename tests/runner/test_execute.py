@@ -12,7 +12,7 @@ from support.tasks import make_task
 
 from pytest_saber.errors import FaultSource, InfrastructureFault, WorkspaceEnd, WorkspaceLost
 from pytest_saber.model.events import LimitReached
-from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination
+from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
 from pytest_saber.model.ports import Agent, AgentResult, AgentSession, Workspace
 from pytest_saber.model.task import Limits, Task, WorkspaceSpec
 from pytest_saber.model.terms import TerminationReason
@@ -77,6 +77,15 @@ def test_an_agent_that_fails_is_an_incident_and_the_state_is_read(
     assert [(incident.source, incident.detail) for incident in evidence.incidents] == [(source.value, detail)]
     assert evidence.termination.reason is TerminationReason.INCIDENT
     assert evidence.final is not None
+
+
+def test_what_a_run_spent_is_known_although_it_failed(tmp_path: Path) -> None:
+    def spend(session: AgentSession) -> None:
+        session.spent(Usage(10, 2, 0, 1))
+        session.spent(Usage(20, 3, 5, 1))
+        raise InfrastructureFault(FaultSource.MODEL_SERVICE, "gone")
+
+    assert run(tmp_path, spend).usage == Usage(30, 5, 5, 2)
 
 
 def test_a_workspace_that_ends_is_judged(tmp_path: Path) -> None:
