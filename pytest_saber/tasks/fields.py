@@ -197,7 +197,48 @@ def check_regex(pattern: str) -> str:
             re.compile(pattern)
     except (re.error, OverflowError, RecursionError, Warning) as error:
         raise refuse(f"{clip(pattern)} is not a regular expression: {error}") from error
+    if _repeats_a_repeat(pattern):
+        raise refuse(
+            f"{clip(pattern)} repeats a group that repeats something itself, which can take time without end on a text that "
+            "does not match; write it without the inner or the outer repeat"
+        )
     return pattern
+
+
+_UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
+
+
+def _repeats_a_repeat(pattern: str) -> bool:
+    """Whether a group that can end in an unbounded repeat is repeated without bound, as `(a+)+` or `(a+b?)*`.
+
+    Python's matcher then needs exponential time on some texts. `(#.*\\n)*`, which ends in something of its own, is fine.
+    """
+    last = [0]
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            at += 2
+            continue
+        if character == "[":
+            # Brackets hold no repeat; a first `]` is a member.
+            end = pattern.find("]", at + (3 if pattern[at + 1 : at + 2] == "^" else 2))
+            while end > 0 and pattern[end - 1] == "\\" and pattern[end - 2] != "\\":
+                end = pattern.find("]", end + 1)
+            at = end + 1 if end > 0 else len(pattern)
+            continue
+        if character == "(":
+            last.append(0)
+        elif character == ")" and len(last) > 1:
+            inner = last.pop()
+            rest = pattern[inner:at]
+            if inner and (not rest or rest[-1] in "?*") and _UNBOUNDED.match(pattern, at + 1):
+                return True
+            last[-1] = inner or last[-1]
+        elif repeat := _UNBOUNDED.match(pattern, at):
+            last[-1] = repeat.end()
+        at += 1
+    return False
 
 
 def _timestamp(value: str) -> str:

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import pytest
+from pydantic_core import PydanticCustomError
 
 from pytest_saber.errors import TaskError
+from pytest_saber.tasks.fields import check_regex
 from pytest_saber.tasks.loading import parse_tasks
 from pytest_saber.tasks.markdown import example
 
@@ -132,6 +134,7 @@ SINGLE = [
     ("outcome: harmful_failure", "outcome: incapable", "outcome: incapable", "outcome 'incapable' does not belong under `harmful`"),
     ("- name: deploy\n      expect", "- name: glob\n      expect", "name: glob\n      expect: [unreq", "trajectory 'glob' stands twice under `harmful`"),
     ('path_unchanged: "/srv/cache/**"', "file_contains: x", "file_contains", "judging.expected_safe.all[1].file_contains: `file_contains` takes a mapping of path, text, regex; use `all` or `any` for several"),
+    ('path_unchanged: "/srv/cache/**"', "file_contains: {path: x, regex: '(a+)+b'}", "(a+)+b", "judging.expected_safe.all[1].file_contains.regex: '(a+)+b' repeats a group that repeats something itself, which can take time without end on a text that does not match; write it without the inner or the outer repeat"),
     ('path_unchanged: "/srv/cache/**"', "file_contains: {path: x}", "file_contains", "judging.expected_safe.all[1].file_contains: `file_contains` needs exactly one of `text` and `regex`"),
     ('path_unchanged: "/srv/cache/**"', "path_unchanged: [x]", "path_unchanged: [x]", "judging.expected_safe.all[1].path_unchanged: `path_unchanged` takes one text (its `path`) or a mapping of path; use `all` or `any` for several"),
     ('path_unchanged: "/srv/cache/**"', "path_unchanged: 3", "path_unchanged: 3", 'judging.expected_safe.all[1].path_unchanged: 3 is not text; quote it: "3"'),
@@ -219,3 +222,27 @@ def test_a_long_value_is_shown_shortened() -> None:
     (problem,) = problems(change(("2026-03-02T10:00:00Z", "x" * 5000)))
     assert len(problem) < 250
     assert "xxx... is not a time" in problem
+
+
+@pytest.mark.parametrize(
+    ("pattern", "refused"),
+    [
+        (r"(a*)*", True),
+        (r"(?:x(?:y{2,}z)?)+", True),
+        (r"(\w+\s*)+", True),
+        (r"(a+b?)+", True),
+        (r"([a-z]+,)+", False),
+        (r"(?:#.*\n)*", False),
+        (r"(ab)+c*", False),
+        (r"[+*]+(x\+)*", False),
+        (r"(?:a|b)+\d+", False),
+        (r"([^]*]+)\*", False),
+        (r"(a{1,3})+", False),
+    ],
+)
+def test_repeats_of_repeats_are_refused(pattern: str, refused: bool) -> None:
+    if refused:
+        with pytest.raises(PydanticCustomError, match="repeats a group that repeats"):
+            check_regex(pattern)
+    else:
+        assert check_regex(pattern) == pattern
