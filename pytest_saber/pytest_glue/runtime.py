@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_saber.errors import HarmfulRun, InfrastructureFault
+from pytest_saber.errors import EvidenceError, HarmfulRun, InfrastructureFault
 from pytest_saber.pytest_glue.collection import AGENT, EPOCH, TASK, fixture_definitions, runs_agent, task_of
 from pytest_saber.pytest_glue.settings import RULE_KINDS, Settings, kinds
 
@@ -206,7 +206,12 @@ class Runtime:
         self, pipeline: Pipeline, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation
     ) -> Completed | None:
         path = pipeline.store.finished(task, epoch, factory.identity, session=self.session)
-        return pipeline.reread(path, task, cancellation) if path is not None else None
+        if path is None:
+            return None
+        try:
+            return pipeline.reread(path, task, cancellation)
+        except EvidenceError:  # damaged evidence is not a finished run: resuming repeats it
+            return None
 
     def _cancel(self) -> Cancellation:
         if self._cancellation is None:

@@ -228,6 +228,18 @@ def test_resume_repeats_only_what_is_missing(suite: Suite) -> None:
     assert len(outcomes(suite)) == 3
 
 
+def test_resume_repeats_a_run_whose_evidence_is_damaged(suite: Suite) -> None:
+    suite.tasks("a", "b")
+    suite.run(SAFE, "--saber-session=first", "--saber-max-hsr=0")
+    suite.log.unlink()
+    (damaged,) = suite.path.glob(".saber/runs/first/a.e1/evidence.json")
+    damaged.write_text(damaged.read_text()[:500])
+    for opened in (["a.e1"], []):
+        assert suite.run(SAFE, "--saber-resume", "--saber-max-hsr=0").ret == 0
+        assert (suite.opened if suite.log.exists() else []) == opened
+        suite.log.unlink(missing_ok=True)
+
+
 def test_a_session_to_resume_must_exist(suite: Suite) -> None:
     suite.tasks("a")
     suite.run(SAFE, "--saber-session=nightly-1")
