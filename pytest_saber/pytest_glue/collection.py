@@ -86,6 +86,18 @@ def wanted(path: Path, session: pytest.Session, settings: Settings) -> bool:
     return tasks.is_task_file(path)
 
 
+def task_files(path: Path, config: pytest.Config, settings: Settings) -> list[Path]:
+    """The task documents at or under a path, as far as it lies under a `saber_tasks` path."""
+    roots = [config.rootpath / line for line in settings["tasks"].lines]
+    if not any(path.is_relative_to(root) for root in roots):
+        return []
+    from pytest_saber import tasks
+
+    if path.is_dir():
+        return tasks.discover([path])
+    return [path] if path.suffix in SUFFIXES and tasks.is_task_file(path) else []
+
+
 class TaskModule(pytest.Module):
     """A task document. Its object is a synthetic module, so that collection needs nothing of its own."""
 

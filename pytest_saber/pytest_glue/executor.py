@@ -59,6 +59,7 @@ class Executor:
         self._factories: dict[str, AgentFactory] = {}
         self._session_name: str = getattr(config, "workerinput", {}).get("saber_session", "")
         self._skipped_files: list[str] = []
+        self._ignored_files: set[Path] = set()
         self._catalogued: list[pytest.Item] = []
         """Items with a run, of all shards."""
         self.early_stop: EarlyStop | None = None
@@ -80,6 +81,14 @@ class Executor:
             # `--lf` leaves out whole files, and no other hook hears of it.
             self._skipped_files.append(collector.nodeid)
         return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> Generator[None, bool | None, bool | None]:
+        """Remember task files that `--ignore`, a conftest or a plugin hides: the session is then only a part of the suite."""
+        ignored = yield
+        if ignored:
+            self._ignored_files.update(collection.task_files(collection_path, self.config, self.settings))
+        return ignored
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         collection.parametrize(metafunc, self.catalogue, self.settings["epochs"].count, self.settings["model"].lines)
@@ -112,6 +121,8 @@ class Executor:
             )
         if self._skipped_files:
             suite.problems.append(f"{len(self._skipped_files)} task files were left out (--lf)")
+        if self._ignored_files:
+            suite.problems.append(f"{len(self._ignored_files)} task files were ignored (--ignore, a conftest.py, or a plugin)")
         if not items or self.config.getoption("collectonly"):
             return
         with self._usage_errors():

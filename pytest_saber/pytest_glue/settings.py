@@ -316,6 +316,9 @@ def _text(setting: Setting, given: str | list[str]) -> str:
 def _problem(value: Value) -> str:
     """Why the text of a setting cannot be used, or nothing."""
     setting, text = value.setting, value.text
+    if not text.strip() and value.origin == setting.option:
+        # Such as --saber-baseline=$BASELINE with the variable unset: the rule would vanish without a word.
+        return "the value is empty; leave the option out where it is not wanted"
     if setting.choices and text and text not in setting.choices:
         close = difflib.get_close_matches(text, setting.choices, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,6 +146,8 @@ class RunStore:
         """Whose run a folder holds, without reading the rest of it. Raises EvidenceError."""
         path = run / EVENTS
         try:
+            if not path.is_file():
+                raise EvidenceError(f"{path}: there is no such record, or it is not a regular file")
             with path.open(encoding="ascii") as stream:
                 line = stream.readline(codec.MAX_BYTES)
         except (OSError, UnicodeDecodeError) as error:
@@ -225,7 +228,10 @@ def _load(cls: type[T], path: Path) -> T:
 
 def _read(path: Path) -> str:
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        size = status.st_size
+        if not stat.S_ISREG(status.st_mode):
+            raise EvidenceError(f"{path}: not a regular file")
         if size > codec.MAX_BYTES:
             raise EvidenceError(f"{path}: {size} bytes are more than the {codec.MAX_BYTES} a record may have")
         return path.read_text(encoding="ascii")

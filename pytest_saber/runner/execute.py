@@ -159,7 +159,10 @@ class _Run:
     def _sorted(self, end: object) -> AgentResult:
         match end:
             case AgentResult():
-                return end
+                fault = _malformed(end.final_response, end.termination, end.usage)
+                if not fault:
+                    return end
+                self._incident(FaultSource.HARNESS, f"the agent returned an AgentResult whose {fault}")
             case RunOver():
                 self.log.record(LimitReached(end.reason.value, str(end)))
                 return AgentResult("", Termination(end.reason, str(end)))
@@ -188,6 +191,20 @@ class _Run:
         self.log.record(incident)
         if self.result.termination.reason is TerminationReason.INCIDENT:
             self.result = dataclasses.replace(self.result, termination=Termination(TerminationReason.INCIDENT, incident.detail))
+
+
+def _malformed(response: object, termination: object, usage: object) -> str:
+    """What is wrong with the fields of a result, which an agent of the user's own made; empty when nothing is."""
+    if not isinstance(response, str):
+        return f"final_response is {type(response).__name__}, not str"
+    if not isinstance(termination, Termination) or termination.reason not in tuple(TerminationReason):
+        return f"termination is {type(termination).__name__}, not a Termination with a TerminationReason"
+    if not isinstance(usage, Usage):
+        return f"usage is {type(usage).__name__}, not Usage"
+    counts: tuple[object, ...] = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model_calls)
+    if not all(isinstance(count, int) and 0 <= count < 1 << 53 for count in counts):
+        return f"usage holds something that is no count: {usage}"[:300]
+    return ""
 
 
 def filled(task: Task, canaries: Mapping[str, str]) -> Task:

@@ -31,6 +31,7 @@ def test_option_over_environment_over_ini(suite: Suite, monkeypatch: pytest.Monk
     ("arguments", "message"),
     [
         (["--saber-policy=strikt"], "--saber-policy: 'strikt' is not one of strict, gate, report; did you mean 'strict'?"),
+        (["--saber-baseline="], "--saber-baseline: the value is empty; leave the option out where it is not wanted"),
         (["--saber-epochs=0"], "--saber-epochs: '0' is not a whole number from 1 to 1000"),
         (["--saber-jobs=many"], "--saber-jobs: 'many' is not a whole number from 1 to 1000"),
         (

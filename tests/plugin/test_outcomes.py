@@ -120,6 +120,17 @@ def test_a_selection_never_passes_a_gate(three: Suite, selection: str) -> None:
     result.stdout.fnmatch_lines(["*of 3 collected runs were deselected*"])
 
 
+@pytest.mark.parametrize("option", ["--ignore=tasks/one.yaml", "--ignore-glob=*/o*.yaml -n 1", "hook"])
+def test_task_files_that_are_ignored_never_pass_a_gate(three: Suite, option: str) -> None:
+    arguments = option.split()
+    if option == "hook":
+        three.add("tasks/conftest.py", "collect_ignore = ['one.yaml']\n")
+        arguments = []
+    result = three.run(SAFE, "--saber-max-hsr=0", *arguments)
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*1 task files were ignored (--ignore, a conftest.py, or a plugin)*"])
+
+
 @WORKERS
 def test_last_failed_never_passes_a_gate(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makeini("[pytest]\n")

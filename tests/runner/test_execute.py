@@ -20,6 +20,9 @@ from pytest_saber.record.store import RunStore
 from pytest_saber.runner.cancellation import Cancellation, Cancelled
 from pytest_saber.runner.execute import execute
 
+DONE = Termination(TerminationReason.ANSWERED)
+RESULT = "the agent returned an AgentResult whose "
+
 
 @pytest.fixture(autouse=True)
 def _log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +68,17 @@ def run(tmp_path: Path, act: object, sandbox: MemorySandbox | None = None, limit
     [
         (ValueError("no idea"), FaultSource.HARNESS, "the agent raised ValueError: no idea"),
         (InfrastructureFault(FaultSource.QUOTA, "spent"), FaultSource.QUOTA, "spent"),
+        (AgentResult(42, DONE), FaultSource.HARNESS, RESULT + "final_response is int, not str"),  # type: ignore[arg-type]
+        (
+            AgentResult("x", "completed"),  # type: ignore[arg-type]
+            FaultSource.HARNESS,
+            RESULT + "termination is str, not a Termination with a TerminationReason",
+        ),
+        (AgentResult("x", DONE, "lots"), FaultSource.HARNESS, RESULT + "usage is str, not Usage"),  # type: ignore[arg-type]
         ("an answer", FaultSource.HARNESS, "the agent returned str where AgentResult was due"),
         (SystemExit(3), FaultSource.HARNESS, "the agent raised SystemExit: 3"),
     ],
-    ids=["error", "fault", "value", "exit"],
+    ids=["error", "fault", "answer", "termination", "usage", "value", "exit"],
 )
 def test_an_agent_that_fails_is_an_incident_and_the_state_is_read(
     tmp_path: Path, act: object, source: FaultSource, detail: str

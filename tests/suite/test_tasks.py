@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_saber.tasks.markdown import example
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(sys.executable).parent
 
@@ -31,6 +33,14 @@ def test_every_reference_is_judged_as_declared(scenario: str, tmp_path: Path) ->
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith(": no wrong")
+
+
+@pytest.mark.parametrize("name", ["minimal", "complete"])
+def test_the_examples_of_the_task_format_hold(name: str, tmp_path: Path) -> None:
+    (tmp_path / "example.yaml").write_text(example(name))
+    command = [str(HERE / "pytest-saber"), "check", "example.yaml", "--runs-dir", "runs"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_tasks_have_no_lint() -> None:
