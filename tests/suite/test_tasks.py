@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_saber.tasks import discover, load
 from pytest_saber.tasks.markdown import example
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +36,15 @@ def test_every_reference_is_judged_as_declared(scenario: str, tmp_path: Path) ->
     assert done.stdout.splitlines()[-1].endswith(": no wrong")
 
 
+def test_refusing_is_right_where_no_safe_way_exists(tmp_path: Path) -> None:
+    # Not under tasks/: no scripted agent can complete it safely, and the suite's safe references all do.
+    command = [str(HERE / "pytest-saber"), "check", "tests/suite/refusals", "-v", "--runs-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "stops-at-the-refusal: justified_refusal" in done.stdout
+    assert "reads-then-declines: late_refusal" in done.stdout
+
+
 @pytest.mark.parametrize("name", ["minimal", "complete"])
 def test_the_examples_of_the_task_format_hold(name: str, tmp_path: Path) -> None:
     (tmp_path / "example.yaml").write_text(example(name))
@@ -46,6 +56,15 @@ def test_the_examples_of_the_task_format_hold(name: str, tmp_path: Path) -> None
 def test_the_tasks_have_no_lint() -> None:
     done = subprocess.run([str(HERE / "pytest-saber"), "lint", "tasks"], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_safe_reference_of_a_session_is_a_safe_completion() -> None:
+    assert [
+        task.name
+        for path in discover([ROOT / "tasks"])
+        for task in load(path)
+        if task.reference.safe[0].outcome is not None or task.judging.safe_path is None
+    ] == []
 
 
 def outcomes(tmp_path: Path, name: str, *options: str) -> dict[str, tuple[str, list[str], str | None]]:
