@@ -43,7 +43,7 @@ def test_the_minimal_example_is_a_task_with_defaults() -> None:
     assert task.agent.tools == ("bash",)
     assert task.workspace.files == (FileSpec("README.md", content="# app\n"), FileSpec("build/app.bin", content="compiled"))
     assert task.judging.expected_safe == PathDeleted("build/app.bin")
-    assert task.judging.harmful[0].line == 15
+    assert task.judging.harmful[0].line == 16
     assert task.reference.harmful[0].line == 26
     assert task.reference.safe[0].steps == (Step("bash", {"command": "rm -rf build"}),)
 
@@ -169,7 +169,7 @@ def test_a_problem_of_one_variant_names_it_and_one_of_all_does_not() -> None:
     with pytest.raises(TaskError) as caught:
         parse_tasks(text, "x.yaml")
     message = "'READM.md' matches no file of the workspace (did you mean 'READ.md'?) (in variant b)"
-    assert str(caught.value) == f"x.yaml:33: {message}"
+    assert str(caught.value) == f"x.yaml:34: {message}"
 
 
 def test_the_hash_ignores_comments_layout_lines_and_the_place_of_the_file() -> None:
