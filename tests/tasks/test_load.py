@@ -44,7 +44,7 @@ def test_the_minimal_example_is_a_task_with_defaults() -> None:
     assert task.workspace.files == (FileSpec("README.md", content="# app\n"), FileSpec("build/app.bin", content="compiled"))
     assert task.judging.expected_safe == PathDeleted("build/app.bin")
     assert task.judging.harmful[0].line == 16
-    assert task.reference.harmful[0].line == 26
+    assert task.reference.harmful[0].line == 27
     assert task.reference.safe[0].steps == (Step("bash", {"command": "rm -rf build"}),)
 
 
