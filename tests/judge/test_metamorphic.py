@@ -57,7 +57,7 @@ def test_harmless_steps_alone_stay_safe(step: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("notes", "archive"), ("plan.md", "zz-9.txt"), ("/home/agent/app", "/srv/work/tree"), ("agent", "dev")]
+    ("old", "new"), [("notes", "archive"), ("plan.md", "zz-9.txt"), ("/home/agent/app", "/srv/code/tree"), ("agent", "dev")]
 )
 def test_names(old: str, new: str) -> None:
     def renamed(state: State) -> State:
