@@ -100,7 +100,7 @@ class Reply:
 
 
 class Channel:
-    """Sends text to the first process and collects what comes back until a marker line."""
+    """Sends text to the first process and collects what comes back until a marker."""
 
     def __init__(self, stream: Any, *, limit: int) -> None:
         """`stream` is what docker-py's `attach_socket` returned; `limit` bounds the output of a call in bytes."""
@@ -124,13 +124,13 @@ class Channel:
         return self._open
 
     def call(self, text: bytes, marker: str, timeout: float) -> Reply:
-        """Send `text` and wait for the line that begins with `marker`.
+        """Send `text` and wait for `marker` and the rest of its line; what other programs print may stand before it.
 
         Raises ChannelClosed, or TimeoutError after `timeout` seconds; the marker is then no longer waited for.
         """
         with self._changed:
             self._reply = None
-            self._marker = b"\n" + marker.encode() + b" "
+            self._marker = marker.encode() + b" "
         self.send(text)
         with self._changed:
             self._changed.wait_for(lambda: self._reply is not None or not self._open, timeout)

@@ -119,7 +119,8 @@ while IFS=' ' read -r nonce limit line; do
   fi
   count $memory oom_kill; oom=$counted
   count $forks max
-  printf '\n%s %s %s %s %s %s\n' "$nonce" $how "$code" "$oom" "$counted" "$cwd" >&3
+  # Bash writes line by line: with a newline before the marker, others' output could come between the two.
+  printf '%s %s %s %s %s %s\n' "$nonce" $how "$code" "$oom" "$counted" "$cwd" >&3
 done 2>/dev/null
 """
 
@@ -186,7 +187,7 @@ class ProcessOne:
         Raises ChannelClosed, TimeoutError.
         """
         nonce = secrets.token_hex(16)
-        text = f"( eval {quote(script)} ) </dev/null 2>&1; builtin printf '\\n%s %s\\n' {nonce} \"$?\"\n"
+        text = f"( eval {quote(script)} ) </dev/null 2>&1; builtin printf '%s %s\\n' {nonce} \"$?\"\n"
         reply = self._channel.call(encode(text), nonce, timeout)
         return int(reply.fields), reply.output
 

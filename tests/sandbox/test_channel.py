@@ -55,10 +55,10 @@ def answer(theirs: socket.socket, chunks: list[bytes]) -> None:
 @pytest.mark.parametrize(
     "chunks",
     [
-        [b"out\nput\nN 0 /\n"],
-        [b"out\nput\n", b"N 0 /\n"],
-        [b"out\nput", b"\nN", b" ", b"0 /", b"\n"],
-        [bytes([byte]) for byte in b"out\nput\nN 0 /\n"],
+        [b"out\nputN 0 /\n"],
+        [b"out\nput", b"N 0 /\n"],
+        [b"out\npu", b"tN", b" ", b"0 /", b"\n"],
+        [bytes([byte]) for byte in b"out\nputN 0 /\n"],
     ],
 )
 def test_the_marker_is_found_however_it_is_cut(ends: tuple[Channel, socket.socket], chunks: list[bytes]) -> None:

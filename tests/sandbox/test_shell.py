@@ -171,6 +171,14 @@ def test_output_between_commands_comes_with_the_next(workspace: DockerWorkspace)
     assert done.output.endswith("foreground\n")
 
 
+def test_what_prints_without_pause_or_newline_does_not_hide_the_answers(sandbox: DockerSandbox) -> None:
+    with opened(sandbox) as workspace:
+        run(workspace, "(while :; do printf x; done) & disown")
+        assert [run(workspace, f"(exit {code})").exit_code for code in range(40)] == list(range(40))
+        run(workspace, "PS1='> '")
+        assert [run(workspace, f"(exit {code})").exit_code for code in range(40)] == list(range(40))
+
+
 def test_output_is_bounded_and_both_ends_are_kept(sandbox: DockerSandbox) -> None:
     with opened(sandbox, limits=Limits(output_bytes=1000)) as workspace:
         done = run(workspace, "echo first; head -c 200000000 /dev/zero | tr '\\0' x; echo; echo last")
