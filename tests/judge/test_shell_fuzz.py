@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_saber.judge import network
+from pytest_saber.judge.shell import alphabet
 from pytest_saber.judge.shell.session import Session
 from pytest_saber.judge.shell.walk import Walker
 
@@ -132,3 +136,33 @@ def test_any_program_start_is_read(argv: list[str]) -> None:
     walker = Walker(Session("/home/agent", None), lambda _: None)
     walker.program(7, tuple(argv), "/w", "exec")
     assert all(command.event == 7 for command in walker.trace.commands)
+
+
+SCANNER = """
+from pytest_saber.judge.shell.session import Session
+from pytest_saber.judge.shell.walk import Walker
+
+walker = Walker(Session("/", None), lambda _: None)
+for point in range(0xE000, 0x110000, 251):
+    walker.call(1, "{" + chr(point))
+print(len(walker.trace.commands) + len(walker.trace.opaque) > 0)
+"""
+
+
+def test_no_character_of_any_script_ends_the_process() -> None:
+    """`{` and a far code point make the scanner itself read beyond its table of digits (tree-sitter-bash issue 337)."""
+    done = subprocess.run([sys.executable, "-c", SCANNER], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+@given(text=st.text())
+def test_text_comes_back_from_the_parsers_alphabet(text: str) -> None:
+    coded = alphabet.encode(text)
+    assert alphabet.decode(coded) == text
+    assert all(ord(character) < 0x80 or 0x90 <= ord(character) <= 0x9F for character in coded.decode())
+
+
+def test_bytes_that_are_no_text_come_back_and_half_a_character_is_replaced() -> None:
+    assert alphabet.decode(alphabet.encode("a\udcff\udc80")) == "a\udcff\udc80"
+    assert alphabet.decode(alphabet.encode("a\ud800")) == "a?"
+    assert alphabet.decode(alphabet.encode("é")[:-1]) == "\udcc3\ufffd"

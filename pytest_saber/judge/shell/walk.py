@@ -7,12 +7,13 @@ recorded as opaque: what it did is then for the state to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tree_sitter import Language, Node, Parser
 from tree_sitter_bash import language
 
+from pytest_saber.judge.shell.alphabet import encode
 from pytest_saber.judge.shell.model import Redirect, ScriptText, Word
 from pytest_saber.judge.shell.run import MAX_COMMANDS, MAX_NESTING, Runner
 from pytest_saber.judge.shell.session import Session
@@ -29,8 +30,8 @@ _DEV_NET = re.compile(r"/dev/(?:tcp|udp)/[\w.-]+/\w+")
 class Walker(Runner):
     """Collects the commands of a whole run: one `call` for each tool call, in order; then read `trace`."""
 
-    def __init__(self, session: Session, script_text: ScriptText) -> None:
-        super().__init__(session, script_text)
+    def __init__(self, session: Session, script_text: ScriptText, is_as_found: Callable[[str], bool] = lambda _: False) -> None:
+        super().__init__(session, script_text, is_as_found)
         self._parser = Parser(Language(language()))
 
     def call(self, event: int, text: str, *, cwd: str = "", env: Mapping[str, str] | None = None) -> None:
@@ -54,6 +55,10 @@ class Walker(Runner):
         self._command(words, {}, (), " ".join(argv), (), 0)
         self._via, self.session.cwd = saved, kept
 
+    def wrote(self, path: str, text: str) -> None:
+        """A tool wrote a whole file."""
+        self._files.write(path, text)
+
     # --- walking ---------------------------------------------------------------------------------------------------
 
     def _parse(self, text: str, depth: int) -> list[int]:
@@ -65,7 +70,7 @@ class Walker(Runner):
             self._mark("longer than the parser reads", text)
             return []
         before = len(self._commands)
-        root = self._parser.parse(text.encode("utf-8", "surrogateescape")).root_node
+        root = self._parser.parse(encode(text)).root_node
         self._node(root, (), depth)
         return list(range(before, len(self._commands)))
 

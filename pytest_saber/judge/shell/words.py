@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from pytest_saber.judge.shell.alphabet import decode
 from pytest_saber.judge.shell.model import Word
 
 MAX_DEPTH = 80
@@ -37,7 +38,7 @@ class _Parts:
 
 
 def source_of(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogateescape")
+    return decode(node.text or b"")
 
 
 class WordReader:
@@ -105,19 +106,17 @@ class WordReader:
         whole, position = node.text or b"", node.start_byte
         for child in node.children:
             if child.start_byte > position:
-                parts.text.append(
-                    whole[position - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "surrogateescape")
-                )
+                parts.text.append(decode(whole[position - node.start_byte : child.start_byte - node.start_byte]))
             self._read(child, parts, quoted=quoted, depth=depth + 1)
             position = max(position, child.end_byte)
         if position < node.end_byte:
-            parts.text.append(whole[position - node.start_byte :].decode("utf-8", "surrogateescape"))
+            parts.text.append(decode(whole[position - node.start_byte :]))
 
     def _string(self, node: Node, parts: _Parts, depth: int) -> None:
         whole, position = node.text or b"", node.start_byte
         for child in node.children:
             gap = whole[position - node.start_byte : child.start_byte - node.start_byte] if child.start_byte > position else b""
-            parts.text.append(gap.decode("utf-8", "surrogateescape"))
+            parts.text.append(decode(gap))
             if child.type == "string_content":
                 parts.text.append(re.sub(r'\\([$`"\\\n])', lambda m: "" if m[1] == "\n" else m[1], source_of(child)))
             elif child.type not in {'"', '$"', "$"}:
