@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pytest_saber.errors import SaberError, WorkspaceLost
 from pytest_saber.model.events import JSON, LimitReached, ToolCall, ToolResult
+from pytest_saber.model.octets import octets
 from pytest_saber.model.ports import Clock, CommandOutput, Recorder, ToolSpec, Workspace
 from pytest_saber.model.task import AgentBrief, Limits, TaskTool
 from pytest_saber.model.terms import TerminationReason
@@ -158,7 +159,7 @@ class WorkspaceToolbox:
             if tool == "read_file":
                 data = self._workspace.read_file(path, limit=self._limits.output_bytes)
                 return CommandOutput(data.decode("utf-8", "replace"), 0, truncated=len(data) >= self._limits.output_bytes)
-            content = str(arguments["content"]).encode("utf-8", "surrogateescape")
+            content = octets(str(arguments["content"]))
             self._workspace.write_file(path, content)
             return CommandOutput(f"wrote {len(content)} bytes to {path}", 0)
         except OSError as error:

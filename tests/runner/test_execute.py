@@ -14,7 +14,7 @@ from pytest_saber.errors import FaultSource, InfrastructureFault, WorkspaceEnd, 
 from pytest_saber.model.events import LimitReached
 from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
 from pytest_saber.model.ports import Agent, AgentResult, AgentSession, Workspace
-from pytest_saber.model.task import Limits, Task, WorkspaceSpec
+from pytest_saber.model.task import AgentBrief, Limits, Task, WorkspaceSpec
 from pytest_saber.model.terms import TerminationReason
 from pytest_saber.record.store import RunStore
 from pytest_saber.runner.cancellation import Cancellation, Cancelled
@@ -50,8 +50,14 @@ class Scripted:
         return AgentResult("Done.", Termination(TerminationReason.ANSWERED))
 
 
-def run(tmp_path: Path, act: object, sandbox: MemorySandbox | None = None, limits: Limits | None = None) -> Evidence:
-    task = make_task(limits=limits or Limits())
+def run(
+    tmp_path: Path,
+    act: object,
+    sandbox: MemorySandbox | None = None,
+    limits: Limits | None = None,
+    tools: tuple[str, ...] = ("bash",),
+) -> Evidence:
+    task = make_task(limits=limits or Limits(), agent=AgentBrief("Please clear the build directory.", tools=tools))
     key = RunKey("s", task.id, task.variant, 1)
     factory = Scripted(act)
     with_log = RunStore(tmp_path).open(key, task, factory.identity)
@@ -111,6 +117,17 @@ def test_an_agent_that_never_returns_ends_its_run_and_no_more(tmp_path: Path) ->
     assert evidence.termination == Termination(
         TerminationReason.TIME_LIMIT, "the agent did not return 0.2 s after its time limit"
     )
+
+
+def test_text_that_is_no_unicode_is_written_as_far_as_it_goes(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def write(session: AgentSession) -> None:
+        said.append(session.tools.call("write_file", {"path": "a", "content": "x\ud800y"}))
+        said.append(session.tools.call("read_file", {"path": "a"}))
+
+    assert not run(tmp_path, write, tools=("write_file", "read_file")).incidents
+    assert said == ["wrote 3 bytes to a", "x?y"]
 
 
 class Broken(MemorySandbox):

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from pytest_saber.model.octets import octets
+
 _FIRST = 0x90
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _CODED = re.compile(r"[\x90-\x9f]+")
@@ -26,14 +28,7 @@ def decode(parsed: bytes) -> str:
 
 
 def _code(match: re.Match[str]) -> str:
-    return "".join(chr(_FIRST + (byte >> 4)) + chr(_FIRST + (byte & 15)) for byte in _bytes(match[0]))
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
+    return "".join(chr(_FIRST + (byte >> 4)) + chr(_FIRST + (byte & 15)) for byte in octets(match[0]))
 
 
 def _plain(match: re.Match[str]) -> str:
