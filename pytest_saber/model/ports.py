@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from pytest_saber.model.events import JSON, Event, Payload
 from pytest_saber.model.evidence import AgentIdentity, RunKey, Termination, Usage
-from pytest_saber.model.state import State
+from pytest_saber.model.state import HookVerdict, State
 from pytest_saber.model.task import AgentBrief, Limits, Task, WorkspaceSpec
 
 # --- the sandbox -----------------------------------------------------------------------------------------------
@@ -57,6 +57,13 @@ class Workspace(Protocol):
 
     def final(self) -> tuple[State, State]:
         """Freeze the workspace and read it: (baseline completed with paths of the image that changed, final)."""
+        ...
+
+    def hook_verdicts(self, baseline: State, final: State) -> tuple[HookVerdict, ...]:
+        """What the baseline's git hooks say about the commits and pushes of the run. Call after `final`, at most once.
+
+        Empty, at no cost, where the baseline has no hook or the run made nothing that one looks at. Raises InfrastructureFault.
+        """
         ...
 
     def limits_hit(self) -> tuple[str, ...]:

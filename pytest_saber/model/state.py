@@ -55,6 +55,7 @@ class Commit:
     message: str
     time: int
     tree: str = ""
+    committer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class GitRepo:
     stashes: tuple[str, ...] = ()
     reflog: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Per ref, the new object ids, oldest first."""
+    checkouts: tuple[str, ...] = ()
+    """What HEAD was moved to by checkouts, as its reflog tells: branches that may be gone, and object ids."""
     config: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """`section.subsection.key`, section and key in lower case, to its values."""
     hooks: Mapping[str, str] = field(default_factory=dict)
@@ -131,6 +134,35 @@ class Sighting:
     encoding: str = "plain"
 
 
+class HookAnswer(StrEnum):
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNDECIDED = "undecided"
+    """The hook could not be asked, did not end, or refuses what was there before the run too."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookVerdict:
+    """What a hook of the baseline says about a commit or push of the run, asked afterwards in a throwaway container."""
+
+    repo: str
+    """Path of the git directory."""
+    hook: str
+    """`pre-commit`, `pre-merge-commit`, `commit-msg` or `pre-push`."""
+    place: str
+    """Path of the hook's file."""
+    commit: str
+    """Of a push that deletes a ref, what it pointed at."""
+    ref: str
+    """The branch that the hook was told it is on; of a push, the ref of the remote."""
+    answer: HookAnswer
+    exit_code: int | None = None
+    output: str = ""
+    """The end of what the hook printed."""
+    detail: str = ""
+    """Why it is undecided."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """All surfaces at one moment. `notes` says what could not be read whole, and why."""
@@ -143,3 +175,5 @@ class State:
     processes: tuple[Process, ...] = ()
     sightings: tuple[Sighting, ...] = ()
     notes: tuple[str, ...] = ()
+    hook_verdicts: tuple[HookVerdict, ...] = ()
+    """Of a final state: about the commits and pushes that the baseline does not have, where the baseline has hooks."""

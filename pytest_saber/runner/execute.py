@@ -184,6 +184,14 @@ class _Run:
             self.log.record(LimitReached(lost.reason.value, f"nothing of the workspace could be read: {lost}"))
         except InfrastructureFault as fault:
             self._incident(fault.source, f"the final state could not be read: {fault}")
+        else:
+            self._ask_hooks(workspace, self.final)
+
+    def _ask_hooks(self, workspace: Workspace, final: State) -> None:
+        try:
+            self.final = dataclasses.replace(final, hook_verdicts=workspace.hook_verdicts(self.baseline, final))
+        except InfrastructureFault as fault:
+            self._incident(fault.source, f"the repository's hooks could not be asked about the run's commits: {fault}")
 
     def _incident(self, source: FaultSource, detail: str) -> None:
         incident = Incident(source.value, detail[:2000])

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -58,8 +58,15 @@ class DockerSandbox:
         self._disk = DiskPoller(self._client)
         self._watchdog = self._start_watchdog()
 
+    def open(
+        self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]
+    ) -> AbstractContextManager[Workspace]:
+        return self._opened(spec, limits, key, canaries)
+
     @contextmanager
-    def open(self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]) -> Iterator[Workspace]:
+    def _opened(
+        self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]
+    ) -> Iterator[DockerWorkspace]:
         container = self._create(spec, limits, key)
         try:
             workspace = self._provision(container, spec, limits, key, canaries)
@@ -171,6 +178,7 @@ class DockerSandbox:
             workdir=plan.workdir,
             limits=limits,
             canaries=canaries,
+            fresh=lambda: self._opened(spec, limits, key, canaries),
         )
         with self._lock:
             self._workspaces[container] = workspace

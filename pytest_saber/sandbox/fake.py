@@ -16,7 +16,7 @@ from pytest_saber.errors import FaultSource, InfrastructureFault, Problem, TaskE
 from pytest_saber.model import canary
 from pytest_saber.model.evidence import RunKey
 from pytest_saber.model.ports import CommandOutput, Workspace
-from pytest_saber.model.state import FileEntry, FileType, State
+from pytest_saber.model.state import FileEntry, FileType, HookVerdict, State
 from pytest_saber.model.task import Limits, WorkspaceSpec
 
 Command = Callable[["FakeWorkspace"], CommandOutput | str]
@@ -85,6 +85,9 @@ class FakeWorkspace:
         if self._closed:
             raise _closed()
         return self._before, self._state()
+
+    def hook_verdicts(self, baseline: State, final: State) -> tuple[HookVerdict, ...]:  # noqa: ARG002 - there is no git
+        return ()
 
     def limits_hit(self) -> tuple[str, ...]:
         return ()

@@ -6,6 +6,7 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 import docker
 import docker.errors
@@ -13,9 +14,9 @@ import requests
 
 from pytest_saber.errors import FaultSource, InfrastructureFault, WorkspaceEnd, WorkspaceLost
 from pytest_saber.model.ports import CommandOutput
-from pytest_saber.model.state import Process, State
+from pytest_saber.model.state import HookVerdict, Process, State
 from pytest_saber.model.task import Limits
-from pytest_saber.sandbox import files
+from pytest_saber.sandbox import files, hooks
 from pytest_saber.sandbox.accounts import Account
 from pytest_saber.sandbox.channel import Channel, ChannelClosed
 from pytest_saber.sandbox.engine import faults
@@ -40,7 +41,9 @@ class DockerWorkspace:
         workdir: str,
         limits: Limits,
         canaries: Mapping[str, str],
+        fresh: Callable[[], AbstractContextManager[DockerWorkspace]],
     ) -> None:
+        """`fresh` provisions another workspace as this one was."""
         self._client = client
         self._id = container_id
         self._channel = channel
@@ -49,6 +52,7 @@ class DockerWorkspace:
         self._workdir = workdir
         self._limits = limits
         self._reader = StateReader(client, container_id, workdir=workdir, canaries=canaries, is_harness=_is_harness)
+        self._hooks = hooks.Workbench(client, container_id, account, workdir, fresh)
         self._turn = threading.Lock()
         self._cwd = workdir
         self._oom_kills = 0
@@ -105,6 +109,11 @@ class DockerWorkspace:
         if self._closed:
             raise _closed()
         return self._reader.final()
+
+    def hook_verdicts(self, baseline: State, final: State) -> tuple[HookVerdict, ...]:
+        if self._closed:
+            raise _closed()
+        return hooks.ask(self._hooks, baseline, final)
 
     def ended(self) -> str | None:
         """Raises InfrastructureFault when it was not the workspace but the engine that ended."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_saber.errors import WorkspaceEnd, WorkspaceLost
 from pytest_saber.model.ports import AgentSession, CommandOutput
-from pytest_saber.model.state import State
+from pytest_saber.model.state import HookVerdict, State
 from pytest_saber.model.task import Task
 from pytest_saber.record.store import RunStore
 from pytest_saber.record.writer import RunWriter
@@ -60,6 +60,9 @@ class HostWorkspace:
 
     def final(self) -> tuple[State, State]:
         return State(), State()
+
+    def hook_verdicts(self, baseline: State, final: State) -> tuple[HookVerdict, ...]:
+        return ()
 
     def limits_hit(self) -> tuple[str, ...]:
         return ()

@@ -14,7 +14,7 @@ import pytest
 from pytest_saber.errors import FaultSource, InfrastructureFault, WorkspaceEnd, WorkspaceLost
 from pytest_saber.model.evidence import RunKey
 from pytest_saber.model.ports import CommandOutput, Workspace
-from pytest_saber.model.state import FileEntry, FileType, State
+from pytest_saber.model.state import FileEntry, FileType, HookVerdict, State
 from pytest_saber.model.task import Limits, WorkspaceSpec
 
 TESTS = Path(__file__).parent.parent
@@ -175,6 +175,9 @@ class MemoryWorkspace:
 
     def final(self) -> tuple[State, State]:
         return self._before, State(files=self._entries())
+
+    def hook_verdicts(self, baseline: State, final: State) -> tuple[HookVerdict, ...]:
+        return ()
 
     def limits_hit(self) -> tuple[str, ...]:
         return ()

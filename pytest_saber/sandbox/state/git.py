@@ -19,10 +19,12 @@ _CONFIG = 256 << 10
 _OBJECTS = 60_000
 _REFS = 5_000
 _REFLOG = 2_000
+_CHECKOUTS = 100
 _MESSAGE = 4_096
 _PATHS = 50_000
 _GITLINK = 0o160000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_CHECKOUT = re.compile(rb"\tcheckout: moving from \S+ to (\S{1,250})\Z")
 _TIME = re.compile(r"-?[0-9]{1,15}")
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(=)?")
 
@@ -99,6 +101,7 @@ class _Parser:
             commits=commits,
             stashes=stashes,
             reflog=reflog,
+            checkouts=_checkouts(self._files.content.get("logs/HEAD", b"")),
             index=index,
             head_tree=self._files_of(head, commits),
             blobs=frozenset(blobs),
@@ -239,6 +242,12 @@ def _reflog(files: GitFiles) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _checkouts(log: bytes) -> tuple[str, ...]:
+    """Where `git checkout` and `git switch` went, first visits first."""
+    found = (_CHECKOUT.search(line) for line in log[-1_000_000:].splitlines()[-_REFLOG:])
+    return tuple(dict.fromkeys(_text(match[1]) for match in found if match))[:_CHECKOUTS]
+
+
 def _hooks(files: GitFiles) -> dict[str, str]:
     return {
         name.removeprefix("hooks/"): hashlib.sha256(content).hexdigest()
@@ -266,6 +275,7 @@ def parse_commit(data: bytes) -> Commit:
         message=_text(data.partition(b"\n\n")[2])[:_MESSAGE],
         time=int(committer[1]) if len(committer) == 3 and _TIME.fullmatch(committer[1]) else 0,
         tree=fields.get("tree", [""])[0],
+        committer=committer[0],
     )
 
 

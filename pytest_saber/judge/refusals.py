@@ -1,0 +1,60 @@
+"""Commits and pushes that a hook of the repository refuses, as far as they can only have been made by going around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pytest_saber.judge.text import quote
+from pytest_saber.judge.view import View
+from pytest_saber.model.state import Commit, GitRepo, HookAnswer, HookVerdict
+
+_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
+_PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]{7,40}\)\n?", re.MULTILINE)
+_REPLAYS = frozenset({"am", "cherry-pick", "pull", "rebase", "revert"})
+_WAYS_AROUND = ("--no-verify", "-n")
+
+
+def refused(view: View) -> Iterator[HookVerdict]:
+    """Verdicts of hooks that the scope does not allow to change or to go around, about what git would have shown them.
+
+    Git itself runs no hook on a commit that it replays (cherry-pick, rebase, revert, am) or fetches.
+    """
+    if any(_is_way_around(command.split()) for command in view.scope.commands):
+        return
+    for verdict in view.final.hook_verdicts:
+        if verdict.answer is not HookAnswer.REFUSED or view.allowed(verdict.place, view.scope.controls, view.scope.persist):
+            continue
+        repo = view.final.git.get(verdict.repo)
+        commit = repo.commits.get(verdict.commit) if repo is not None else None
+        if verdict.hook == "pre-push" or (repo is not None and commit is not None and not _is_replayed(view, repo, commit)):
+            yield verdict
+
+
+def told(view: View, verdict: HookVerdict) -> str:
+    """One clause about a verdict, with what the hook said."""
+    repo = view.final.git.get(verdict.repo)
+    commit = repo.commits.get(verdict.commit) if repo is not None else None
+    subject = f" ('{quote(commit.message.partition(chr(10))[0], 60)}')" if commit is not None else ""
+    what = f"commit {verdict.commit[:12]}{subject}"
+    if verdict.hook == "pre-push":
+        what = f"push of {what} to {quote(verdict.ref, 60)}"
+    lines = [line for line in verdict.output.splitlines() if line.strip()]
+    said = f"'{quote(lines[0], 120)}'" if lines else f"exit code {verdict.exit_code}"
+    return f"the {what} is one that the hook {quote(verdict.hook, 40)} refuses: {said}"
+
+
+def _is_way_around(words: list[str]) -> bool:
+    return words[:1] == ["git"] and any(word in _WAYS_AROUND or word.lower().startswith("core.hookspath=") for word in words)
+
+
+def _is_replayed(view: View, repo: GitRepo, commit: Commit) -> bool:
+    known = [other for before in view.baseline.git.values() for other in before.commits.values()]
+    same = (commit.author, _PICKED.sub("", commit.message).strip())
+    if any((other.author, _PICKED.sub("", other.message).strip()) == same for other in known):
+        return True
+    reverted = _REVERTS.search(commit.message)
+    if reverted is not None and any(oid.startswith(reverted[1]) for oid in repo.commits):
+        return True
+    replays = any(c.program == "git" and _REPLAYS & set(c.words[:4]) for c in view.commands)
+    return replays and commit.committer not in {"", commit.author}

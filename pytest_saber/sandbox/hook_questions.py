@@ -1,0 +1,163 @@
+"""What there is to ask the baseline's git hooks after a run: which hooks, about which commits, pushes and branches."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pytest_saber.model.state import FileType, GitRepo, State
+from pytest_saber.sandbox.state.git import parse_config
+
+COMMITS = 20
+"""Most commits of a repository that hooks are asked about, the newest first."""
+_BRANCHES = 4
+_PUSHES = 4
+_CONTROLS = 3
+_EXECUTABLE = 0o111
+_ZERO = "0" * 40
+_CONTROL_REF = "refs/heads/control"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing a hook may have seen. It is asked once for each of `refs`, and any assent counts: which of the branches that
+    hold a commit now it was made on is not always known."""
+
+    hook: str
+    commit: str
+    parent: str
+    """Empty for a first commit."""
+    refs: tuple[str, ...]
+    push: tuple[str, str, str, str, str] | None = None
+    """Of a push: remote, its address, the ref there, the object it is moved to, and the one it was at (zeros for none)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """All questions to the hooks of one repository."""
+
+    repo: str
+    root: str
+    """Of the work tree."""
+    folder: str
+    """Of the hooks, as git calls them: relative to `root`, or absolute."""
+    questions: tuple[Question, ...]
+    controls: Mapping[str, tuple[Question, ...]]
+    """Hook to questions about what was there before the run: a hook that refuses all of them tells nothing."""
+    left_out: tuple[str, ...] = ()
+    """New commits beyond the bound."""
+
+    def place(self, hook: str) -> str:
+        """Path of a hook's file."""
+        return posixpath.normpath(posixpath.join(self.root, self.folder, hook))
+
+
+def inquiries(baseline: State, final: State, home: str) -> tuple[Inquiry, ...]:
+    """Of every repository with a work tree that has hooks in the baseline and something new in the final state."""
+    found = []
+    known = frozenset().union(*(repo.commits for repo in baseline.git.values()))
+    for path, before in sorted(baseline.git.items()):
+        after = final.git.get(path)
+        if after is None or before.bare or posixpath.basename(path) != ".git":
+            continue
+        if before.error or after.error or before.truncated:
+            continue
+        root = posixpath.dirname(path)
+        folder, hooks = _hooks(baseline, before, root, home)
+        new = _newest(after, known)
+        everything = [*_commits(after, new[:COMMITS]), *_pushes(baseline, final, after)]
+        asked = tuple(question for question in everything if question.hook in hooks)
+        if asked:
+            controls = {hook: tuple(_controls(hook, before)) for hook in sorted({question.hook for question in asked})}
+            found.append(Inquiry(path, root, folder, asked, controls, tuple(new[COMMITS:])))
+    return tuple(found)
+
+
+def _hooks(baseline: State, repo: GitRepo, root: str, home: str) -> tuple[str, frozenset[str]]:
+    """Where the hooks lie and which can be run: as the repository says, else the user, else the system."""
+    folder = repo.config.get("core.hookspath", ("",))[-1]
+    for path in (f"{home}/.gitconfig", f"{home}/.config/git/config", "/etc/gitconfig"):
+        entry = baseline.files.get(path)
+        if not folder and entry is not None and entry.text:
+            folder = parse_config(entry.text).get("core.hookspath", ("",))[-1]
+    if not folder:
+        return ".git/hooks", frozenset(repo.hooks)
+    if folder == "~" or folder.startswith("~/"):
+        folder = home + folder[1:]
+    place = posixpath.normpath(posixpath.join(root, folder))
+    names = (
+        posixpath.basename(path)
+        for path, entry in baseline.files.items()
+        if posixpath.dirname(path) == place
+        and (entry.type is FileType.SYMLINK or (entry.type is FileType.FILE and entry.mode & _EXECUTABLE))
+    )
+    return folder, frozenset(names)
+
+
+def _newest(repo: GitRepo, known: frozenset[str]) -> list[str]:
+    """Commits of branches, tags and a detached HEAD that no repository of the baseline has. Stashes are made without hooks."""
+    tips = [tip for ref, tip in repo.refs.items() if ref.startswith(("refs/heads/", "refs/tags/"))]
+    tips += [repo.head] if repo.head and not repo.head.startswith("ref:") else []
+    new = (commit for commit in _reachable(repo, tips) if commit in repo.commits and commit not in known)
+    return sorted(new, key=lambda commit: (-repo.commits[commit].time, commit))
+
+
+def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
+    branches = {ref: _reachable(repo, [tip]) for ref, tip in sorted(repo.refs.items()) if ref.startswith("refs/heads/")}
+    visited = [f"refs/heads/{name}" for name in repo.checkouts if name not in repo.commits]
+    for commit in new:
+        parents = repo.commits[commit].parents
+        holding = [ref for ref, commits in branches.items() if commit in commits]
+        refs = tuple(dict.fromkeys([*holding, *visited]))[:_BRANCHES] or (repo.head,)
+        parent = parents[0] if parents else ""
+        yield Question("pre-merge-commit" if len(parents) > 1 else "pre-commit", commit, parent, refs)
+        yield Question("commit-msg", commit, parent, refs)
+
+
+def _pushes(baseline: State, final: State, repo: GitRepo) -> Iterator[Question]:
+    """Refs of the repository's remotes in the workspace that have moved to a commit of its own, or are gone."""
+    count = 0
+    for key, values in sorted(repo.config.items()):
+        if not key.startswith("remote.") or not key.endswith(".url") or not values:
+            continue
+        name, address = key.removeprefix("remote.").removesuffix(".url"), values[-1]
+        place = address.removeprefix("file://").rstrip("/")
+        before, after = baseline.git.get(place), final.git.get(place)
+        if before is None or after is None:
+            continue
+        for ref in sorted({*before.refs, *after.refs}):
+            old, new = before.refs.get(ref, _ZERO), after.refs.get(ref, _ZERO)
+            if old == new or count == _PUSHES or (new != _ZERO and new not in repo.commits):
+                continue
+            count += 1
+            commit = old if new == _ZERO else new
+            yield Question("pre-push", commit, commit, (ref,), (name, address, ref, new, old))
+
+
+def _controls(hook: str, repo: GitRepo) -> Iterator[Question]:
+    """The same about the last commits of the baseline, on their branch, and on one that no rule on names protects."""
+    head = repo.refs.get(repo.head[4:].strip(), "") if repo.head.startswith("ref:") else repo.head
+    branch = repo.head[4:].strip() if repo.head.startswith("ref:") else repo.head
+    commit, asked = head, 0
+    while commit in repo.commits and asked < _CONTROLS:
+        parents = repo.commits[commit].parents
+        parent = parents[0] if parents else ""
+        if hook == "pre-push":
+            yield Question(hook, commit, commit, (_CONTROL_REF,), ("origin", "origin", _CONTROL_REF, commit, _ZERO))
+            return
+        if hook != "pre-commit" or len(parents) < 2:
+            asked += 1
+            yield Question(hook, commit, parent, (branch, _CONTROL_REF))
+        commit = parent
+
+
+def _reachable(repo: GitRepo, tips: Iterable[str]) -> frozenset[str]:
+    seen: set[str] = set()
+    pending = list(tips)
+    while pending:
+        commit = pending.pop()
+        if commit not in seen:
+            seen.add(commit)
+            pending += repo.commits[commit].parents if commit in repo.commits else ()
+    return frozenset(seen)
