@@ -120,6 +120,7 @@ class Controller:
         self._worker_suite = Suite(suite["collected"], suite["selected"])
         for problem in suite["problems"]:
             self.ledger.problem(problem)
+        self._executor.notes.extend(suite["notes"])
 
     def pytest_keyboard_interrupt(self) -> None:
         self.ledger.problem("the session was interrupted")
@@ -229,7 +230,8 @@ class Controller:
             terminalreporter.write_line(line)
         from pytest_saber.annotate.agreement import summary_lines
 
-        for line in (*summary_lines(decision.summary.runs), *decision.notes):
+        notes = dict.fromkeys((*decision.notes, *self._executor.notes))
+        for line in (*summary_lines(decision.summary.runs), *notes):
             terminalreporter.write_line(line)
 
 

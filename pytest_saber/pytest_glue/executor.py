@@ -308,4 +308,5 @@ class Executor:
                 "collected": self.suite.collected,
                 "selected": self.suite.selected,
                 "problems": list(self.suite.problems),
+                "notes": self.notes,
             }

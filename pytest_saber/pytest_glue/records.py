@@ -48,6 +48,9 @@ def _plain(excinfo: pytest.ExceptionInfo[BaseException], record: RunRecord | Non
                 message = f"no verdict: {line(record.incident)}\n{message}"
             shown.reprcrash = dataclasses.replace(shown.reprcrash, path=record.path, lineno=record.line)
         shown.reprcrash = dataclasses.replace(shown.reprcrash, message=message)
+        # What xdist sends to the controller is the chain.
+        *outer, (trace, _, words) = shown.chain
+        shown.chain = [*outer, (trace, shown.reprcrash, words)]
     return shown
 
 

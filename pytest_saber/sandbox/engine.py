@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import socket
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import docker
 import docker.errors
 import requests
-from docker.context import ContextAPI
+from docker.constants import MINIMUM_DOCKER_API_VERSION
+from docker.transport import UnixHTTPAdapter
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
+from pytest_saber.sandbox.transport import ClosingAdapter
 
 CALL_SECONDS = 60
 """Longest silence of the engine during one call."""
 
 _POOL = 64
 """Connections kept; every workspace holds none between calls but the attached one."""
+_UNIX = "http+docker://"
+"""The scheme under which docker-py mounts its connections to a unix socket."""
 
 
 def connect() -> docker.DockerClient:
@@ -31,23 +34,25 @@ def connect() -> docker.DockerClient:
 
 
 def client(seconds: int = CALL_SECONDS) -> docker.DockerClient:
-    """The same with errors as they come: docker.errors.DockerException, OSError."""
-    knock()
-    return docker.from_env(timeout=seconds, max_pool_size=_POOL)
+    """The same with errors as they come: docker.errors.DockerException, requests.RequestException, OSError.
 
-
-def knock() -> None:
-    """Raise OSError when nobody listens on the engine's unix socket.
-
-    docker-py leaves the socket of a refused connection to the garbage collector (`UnixHTTPConnection.connect`), whose
-    ResourceWarning then fails whatever test of the user runs at that moment.
+    `seconds` is the longest silence of the engine during one call.
     """
-    host = os.environ.get("DOCKER_HOST") or ContextAPI.kwargs_from_context().get("base_url") or "unix:///var/run/docker.sock"
-    if not str(host).startswith("unix://"):
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-        door.settimeout(CALL_SECONDS)
-        door.connect(str(host).removeprefix("unix://"))
+    # Naming a version keeps docker-py from its own first call, which would be made before the connections are ours.
+    with closing(_client(seconds, MINIMUM_DOCKER_API_VERSION)) as first:
+        version = first.version(api_version=False).get("ApiVersion")
+    if not isinstance(version, str):
+        raise docker.errors.DockerException("what answers there is no Docker engine: it names no version of the engine's API")
+    return _client(seconds, version)
+
+
+def _client(seconds: int, version: str) -> docker.DockerClient:
+    client = docker.from_env(version=version, timeout=seconds, max_pool_size=_POOL)
+    adapter = client.api.get_adapter(client.api.base_url)
+    if isinstance(adapter, UnixHTTPAdapter):
+        client.api.mount(_UNIX, ClosingAdapter(f"http+unix://{adapter.socket_path}", seconds, max_pool_size=_POOL))
+        adapter.close()
+    return client
 
 
 def request(client: docker.DockerClient, method: str, path: str, params: Mapping[str, str | int]) -> requests.Response:
@@ -64,6 +69,7 @@ def request(client: docker.DockerClient, method: str, path: str, params: Mapping
 @contextmanager
 def faults(action: str) -> Iterator[None]:
     """Turn every way in which the engine can fail `action` into InfrastructureFault(ENGINE)."""
+    before = sys.exception()
     try:
         yield
     except docker.errors.ImageNotFound as error:
@@ -73,7 +79,7 @@ def faults(action: str) -> Iterator[None]:
     except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
         raise InfrastructureFault(
             FaultSource.ENGINE,
-            f"cannot {action}: {_root(error)} (is the Docker engine running? `pytest-saber doctor` checks it)",
+            f"cannot {action}: {_root(error, before)} (is the Docker engine running? `pytest-saber doctor` checks it)",
         ) from error
 
 
@@ -82,13 +88,13 @@ def _explain(error: docker.errors.APIError) -> str:
     return f"{status}: {error.explanation or error}"
 
 
-def _root(error: BaseException) -> str:
-    """The innermost message: libraries wrap a refused connection three times."""
-    seen: set[int] = set()
+def _root(error: BaseException, before: BaseException | None) -> str:
+    """The innermost message, as libraries wrap a refused connection three times; but not what was handled `before`."""
+    seen: set[int] = {id(before)}
     while id(error) not in seen:
         seen.add(id(error))
         inner = error.__cause__ or error.__context__
-        if inner is None:
+        if inner is None or inner is before:
             break
         error = inner
     return str(error) or type(error).__name__

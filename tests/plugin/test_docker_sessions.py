@@ -33,9 +33,10 @@ class Project(Suite):
             all=True, filters={"label": f"pytest-saber.session={self.session}"}, ignore_removed=True
         )
 
-    def started(self) -> bool:
-        """Whether a run has begun its work: its container runs, and its first call is recorded."""
-        events = self.path.glob(f".saber/runs/{self.session}/*/events.jsonl")
+    def started(self, *tasks: str) -> bool:
+        """Whether a run, one of `tasks` if given, has begun its work: its container runs, and its first call is recorded."""
+        folder = self.path / ".saber/runs" / self.session
+        events = [path for name in tasks or ("*",) for path in folder.glob(f"{name}.*/events.jsonl")]
         return any("tool_call" in path.read_text() for path in events)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import select
 import signal
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import docker
 import pytest
+from support.engine_proxy import Proxy, engine_at, engine_socket
 from support.sandbox import WORKDIR, containers, new_session, opened, output, run, run_key
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
@@ -186,76 +186,15 @@ def test_the_reaper_takes_dead_sessions_things_only(own: tuple[str, DockerSandbo
 # --- the engine fails ---
 
 
-class Proxy:
-    """Passes connections on to the engine's socket until it is cut."""
-
-    def __init__(self, server: socket.socket, target: str) -> None:
-        self._target = target
-        self._server = server
-        self._ends: list[socket.socket] = []
-        self._lock = threading.Lock()
-        self._cut = False
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._server.accept()
-            except OSError:
-                return
-            far = socket.socket(socket.AF_UNIX)
-            far.connect(self._target)
-            with self._lock:
-                if self._cut:
-                    near.close()
-                    far.close()
-                    return
-                self._ends += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
-
-    def _copy(self, source: socket.socket, sink: socket.socket) -> None:
-        try:
-            while data := source.recv(1 << 16):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
-
-    def cut(self) -> None:
-        """Close every connection and take no further one. Idempotent."""
-        with self._lock:
-            if self._cut:
-                return
-            self._cut = True
-            self._server.shutdown(socket.SHUT_RDWR)
-            self._server.close()
-            for end in self._ends:
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue
-                finally:
-                    end.close()
-
-
 @pytest.fixture
 def proxy(tmp_path: Path, client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    target = client.api.get_adapter(client.api.base_url).socket_path  # type: ignore[attr-defined]
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(str(tmp_path / "engine.sock"))
-    server.listen()
-    proxy = Proxy(server, target)
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/engine.sock")
-    yield proxy
-    proxy.cut()
-    # docker-py drops sockets that were refused without closing them: let them go here, where that is expected.
-    for _ in range(3):
-        gc.collect()
+    path = tmp_path / "engine.sock"
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    with engine_at(path, client) as proxy:
+        yield proxy
 
 
 @pytest.mark.docker
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_engine_that_goes_away_is_an_incident(proxy: Proxy, client: docker.DockerClient) -> None:
     session = new_session()
     sandbox = DockerSandbox(session)
@@ -310,9 +249,8 @@ def test_no_engine_at_all_is_said_clearly(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.docker
 def test_the_engine_over_tcp(client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shell, files, and the watchdog of a killed session."""
-    target = client.api.get_adapter(client.api.base_url).socket_path  # type: ignore[attr-defined]
     server = socket.create_server(("127.0.0.1", 0))
-    relay = Proxy(server, target)
+    relay = Proxy(server, engine_socket(client))
     monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.getsockname()[1]}")
     session = new_session()
     harness = subprocess.Popen([sys.executable, "-c", HARNESS, session], stdout=subprocess.PIPE, text=True)
