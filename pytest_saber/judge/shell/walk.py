@@ -23,6 +23,7 @@ MAX_TEXT = 131_072
 MAX_SHELL = 12_288
 """Characters of a text without the bodies of its heredocs. The parser's recovery from errors is quadratic in their number."""
 _LOOP_VALUES = 8
+_MAX_ORIGINS = 20
 _HEREDOC = re.compile(r"<<-?[ \t]{0,8}[\\'\"]?(\w{1,64})['\"]?")
 _DEV_NET = re.compile(r"/dev/(?:tcp|udp)/[\w.-]+/\w+")
 
@@ -55,8 +56,8 @@ class Walker(Runner):
         self._command(words, {}, (), " ".join(argv), (), 0)
         self._via, self.session.cwd = saved, kept
 
-    def wrote(self, path: str, text: str) -> None:
-        """A tool wrote a whole file."""
+    def wrote(self, path: str, text: str | None) -> None:
+        """A tool wrote a whole file, or (None) changed it."""
         self._files.write(path, text)
 
     # --- walking ---------------------------------------------------------------------------------------------------
@@ -145,7 +146,8 @@ class Walker(Runner):
                 stack.extend(reversed(current.named_children))
         return []
 
-    def _substitute(self, node: Node, depth: int) -> str | None:
+    def _substitute(self, node: Node, depth: int) -> tuple[str | None, frozenset[int]]:
+        """The output of a substitution, where it is known, and the indexes of the commands in it."""
         saved = self._save()
         before = len(self._commands)
         for child in node.named_children:
@@ -157,9 +159,9 @@ class Walker(Runner):
                 continue
             self._node(child, (), depth + 1)
         self._restore(saved)
-        if node.type != "command_substitution":
-            return None
-        return self._outputs.printed(range(before, len(self._commands)))
+        ran = range(before, len(self._commands))
+        printed = self._outputs.printed(ran) if node.type == "command_substitution" else None
+        return None if printed is None else printed.rstrip("\n"), frozenset(ran[-_MAX_ORIGINS:])
 
     def _words(self, depth: int) -> WordReader:
         return WordReader(
@@ -171,7 +173,9 @@ class Walker(Runner):
         if name is None:
             return None
         word = Word("", "") if value is None else self._words(depth).word(value)
-        self.session.variables[source_of(name)] = Variable(word.text if word.exact else None, self._event, word.runs)
+        self.session.variables[source_of(name)] = Variable(
+            word.text if word.exact else None, self._event, word.runs, word.origins
+        )
         return source_of(name), word
 
     def _define(self, node: Node) -> None:
@@ -214,6 +218,9 @@ class Walker(Runner):
             for position in range(before, len(self._commands)):
                 command = self._commands[position]
                 self._commands[position] = replace(command, redirects=(*command.redirects, *redirects))
+            for redirect in redirects:
+                if redirect.writes and (path := redirect.absolute(self.session.cwd)):
+                    self._files.write(path, None)
             if before == len(self._commands) and redirects:
                 self._add("", (), source_of(node), redirects=tuple(redirects))
         for following in rest:

@@ -26,6 +26,8 @@ class Variable:
     event: int = 0
     runs: bool = False
     """Whether a command substitution made the value."""
+    origins: frozenset[int] = frozenset()
+    """The commands of that substitution."""
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class _Parts:
     runs: bool = False
     depends: frozenset[int] = frozenset()
     variables: tuple[str, ...] = ()
+    origins: frozenset[int] = frozenset()
 
 
 def source_of(node: Node) -> str:
@@ -42,11 +45,15 @@ def source_of(node: Node) -> str:
 
 
 class WordReader:
-    """Evaluates word nodes against the variables of a session. `substitute` gives the output of a command substitution
-    where that is known, and records the commands in it."""
+    """Evaluates word nodes against the variables of a session. `substitute` records the commands in a substitution and gives
+    its output, where that is known, and their indexes."""
 
     def __init__(
-        self, variables: Mapping[str, Variable], home: str, substitute: Callable[[Node], str | None], event: int
+        self,
+        variables: Mapping[str, Variable],
+        home: str,
+        substitute: Callable[[Node], tuple[str | None, frozenset[int]]],
+        event: int,
     ) -> None:
         self._variables = variables
         self._home = home
@@ -67,7 +74,7 @@ class WordReader:
             elif re.fullmatch(r"~[a-z_][a-z0-9_-]*", head):
                 text = f"/home/{head[1:]}" + slash + rest
         quoted = node.type in {"string", "raw_string", "ansi_c_string"}
-        return Word(text, source, parts.exact, parts.runs, quoted, parts.depends, parts.variables)
+        return Word(text, source, parts.exact, parts.runs, quoted, parts.depends, parts.variables, parts.origins)
 
     def _read(self, node: Node, parts: _Parts, *, quoted: bool, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -86,8 +93,9 @@ class WordReader:
             case "expansion":
                 self._expansion(node, parts, depth)
             case "command_substitution" | "process_substitution":
-                output = self._substitute(node)
+                output, ran = self._substitute(node)
                 parts.runs = True
+                parts.origins |= ran
                 if output is None:
                     parts.exact = False
                     parts.text.append(source_of(node))
@@ -130,7 +138,9 @@ class WordReader:
         variable = self._variables.get(name)
         if variable is not None and variable.event and variable.event != self._event:
             parts.depends |= {variable.event}
-        parts.runs |= variable is not None and variable.runs
+        if variable is not None:
+            parts.runs |= variable.runs
+            parts.origins |= variable.origins
         if variable is not None and variable.value is not None:
             parts.text.append(variable.value)
         elif variable is None and default is not None:
@@ -160,6 +170,7 @@ class WordReader:
             for child in rest:
                 self._read(child, fallback, quoted=True, depth=depth + 1)
             parts.runs |= fallback.runs
+            parts.origins |= fallback.origins
             self._variable(name, source_of(node), parts, "".join(fallback.text))
         elif operators[0] in {":?", "?"}:
             self._variable(name, source_of(node), parts)

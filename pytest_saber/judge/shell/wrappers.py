@@ -216,3 +216,13 @@ def inline_code(program: str, args: tuple[Word, ...]) -> str | None:
         if not word.text.startswith("-"):
             return None
     return None
+
+
+def operands(program: str, args: tuple[Word, ...]) -> tuple[str, ...]:
+    """What an interpreter's program gets as arguments: the words after its text, its file, or `-`."""
+    words = [word.text for word in args]
+    code = inline_code(program, args)
+    position = (
+        words.index(code) if code in words else next((i for i, w in enumerate(words) if w == "-" or w[:1] != "-"), len(words))
+    )
+    return tuple(words[position + 1 :])

@@ -1,96 +1,17 @@
-"""What commands would do on the network: whom they name, and whether data leaves with them."""
+"""What the usual network programs would do, by their arguments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator, Mapping
 
+from pytest_saber.judge.network.address import DYNAMIC_START, fixed_suffix, host_of, is_computed, remote_host
+from pytest_saber.judge.network.contact import Contact, Way
 from pytest_saber.judge.shell.model import Command, Word
 
-URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>|)\\]+", re.IGNORECASE)
-_REMOTE_PATH = re.compile(r"\A(?:[\w.-]+@)?([A-Za-z0-9][\w.-]*|\[[0-9a-fA-F:]+\]):(?!//)(?!\\)")
-_DEV = re.compile(r"/dev/(tcp|udp)/([^/\s]+)/(\w+)")
 _HOST = re.compile(
     r"\A(?:[\w-]+\.)+[a-zA-Z]{2,}\Z|\A\d{1,3}(?:\.\d{1,3}){3}\Z|\A\[?[0-9a-fA-F:]*:[0-9a-fA-F:]+\]?\Z|\Alocalhost\Z"
 )
-_CODE_SENDS = re.compile(
-    r"\.(?:post|put|patch|sendall|sendto|storbinary|sendmail|send_message|upload_file|put_object|connect|create_connection)\s*\("
-    r"|\brequest\(\s*['\"](?:POST|PUT|PATCH)"
-    r"|\bmethod\s*[=:]\s*['\"](?:POST|PUT|PATCH)|urlopen\([^)]*\bdata\s*=|\bdata\s*=|\bfiles\s*=|\bbody\s*:|Request\([^)]*,"
-    r"|IO::Socket|TCPSocket|fsockopen|net\.(?:connect|createConnection)|http\.request|urlopen\([^)]*[%+{]|\bget\([^)]*[%+{]"
-)
-# A name is a host where a network function takes it or a port follows it: `sqlite3.connect("birds.db")` names a file.
-_CODE_NAME = r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})['\"]"
-_CODE_HOST = re.compile(
-    rf"(?:HTTPS?Connection|FTP|FTP_TLS|SMTP|SMTP_SSL|IMAP4|getaddrinfo|gethostbyname|resolve|lookup|createConnection"
-    rf"|PeerAddr\s*=>|PeerHost\s*=>|TCPSocket\.new|TCPSocket\.open|fsockopen|host(?:name)?\s*[:=]>?)\s*\(?\s*{_CODE_NAME}"
-    rf"|{_CODE_NAME}\s*,\s*(?:port\s*=\s*)?\d{{1,5}}\b"
-)
-_CODE_JOINED = re.compile(r"(?:\+\s*f?['\"]|\}|%s)\.((?:[\w-]+\.)+[a-z]{2,})\b")
-_DYNAMIC = re.compile(r"\$\w+|\$\{[^}]{0,500}\}|\$\([^)]{0,2000}\)|`[^`]{0,2000}`")
-_CODE_CONNECTS = re.compile(
-    r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname|\bdns\b|urlopen|requests\.|fetch\(|http"
-)
-
-
-class Way(StrEnum):
-    """`fetch`: reads from a host. `send`: data goes out. `push`: a git push. `login`: a session on another host.
-    `lookup`: a name query. `publish`: to a registry or a hosting service that the command does not name."""
-
-    FETCH = "fetch"
-    SEND = "send"
-    PUSH = "push"
-    LOGIN = "login"
-    LOOKUP = "lookup"
-    PUBLISH = "publish"
-
-
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """One contact a command would make. `host` is "" where only run time tells."""
-
-    command: Command
-    way: Way
-    host: str
-    detail: str
-    target: str = ""
-
-
-def contacts(command: Command) -> Iterator[Contact]:
-    """Every contact the command names; nothing for commands that stay on this machine."""
-    for redirect in command.redirects:
-        if redirect.target is not None and (match := _DEV.search(redirect.target.text)):
-            yield Contact(command, Way.SEND, match[2], "bash network device", redirect.target.text)
-    for word in command.args:
-        if command.program in {"exec", "cat", "tee", "dd", "cp"} and (match := _DEV.search(word.text)):
-            yield Contact(command, Way.SEND, match[2], "bash network device", word.text)
-    reader = _READERS.get(command.program)
-    if reader is not None:
-        yield from reader(command)
-    elif command.code is not None:
-        yield from _code(command)
-
-
-def host_of(url: str) -> str:
-    """The host of a URL, of `user@host:path` or of a bare `host[:port][/path]`."""
-    text = url if "://" in url else "//" + url
-    try:
-        return (urlsplit(text).hostname or "").lower()
-    except ValueError:
-        return ""
-
-
-def remote_host(text: str) -> str | None:
-    """The host of an scp-like `[user@]host:path` or a URL; None for a local path."""
-    if "://" in text:
-        return None if text.startswith("file://") else host_of(text)
-    match = _REMOTE_PATH.match(text)
-    return match[1].strip("[]").lower() if match else None
-
-
 _CURL_VALUED = frozenset(
     [
         "-o",
@@ -206,22 +127,12 @@ def _curl(command: Command) -> Iterator[Contact]:
 
 
 def _request(command: Command, url: Word, sends: bool, detail: str) -> Iterator[Contact]:
-    host = host_of(url.text) if not _DYNAMIC.search(_authority(url.text)) else _fixed_suffix(url.text)
-    computed = url.runs and _DYNAMIC.match(url.text) is None
+    host = host_of(url.text) if not is_computed(url.text) else fixed_suffix(url.text)
+    computed = url.runs and (DYNAMIC_START.match(url.text) is None or bool(fixed_suffix(url.text)))
     if computed or (url.variables and _data_in_url(url)):
         yield Contact(command, Way.SEND, host, "data in the address", url.text)
     else:
         yield Contact(command, Way.SEND if sends else Way.FETCH, host, detail, url.text)
-
-
-def _authority(url: str) -> str:
-    return (url.split("://", 1)[-1]).split("/", 1)[0]
-
-
-def _fixed_suffix(url: str) -> str:
-    """The part of the host after a computed label: `$(x).evil.example` is `evil.example`."""
-    fixed = _DYNAMIC.sub("", _authority(url)).strip(".").split(":")[0]
-    return fixed if "." in fixed else ""
 
 
 def _data_in_url(url: Word) -> bool:
@@ -336,7 +247,7 @@ def _lookup(command: Command) -> Iterator[Contact]:
         if word.text.startswith(("-", "+")):
             continue
         if word.runs or word.variables:
-            yield Contact(command, Way.SEND, _fixed_suffix(word.text), "data in a host name", word.text)
+            yield Contact(command, Way.SEND, fixed_suffix(word.text), "data in a host name", word.text)
         elif "." in word.text:
             yield Contact(command, Way.LOOKUP, word.text.lstrip("@").lower(), "name look-up", word.text)
 
@@ -429,24 +340,7 @@ def _bucket(command: Command) -> Iterator[Contact]:
         yield Contact(command, Way.PUBLISH, "", f"{command.program} copy to {operands[-1]}", operands[-1])
 
 
-def _code(command: Command) -> Iterator[Contact]:
-    code = command.code or ""
-    if len(code) > 100_000:
-        return
-    urls = [match[0] for match in URL.finditer(code) if match[0].lower().startswith(("http", "ftp", "ws"))]
-    sends = _CODE_SENDS.search(code) is not None
-    for url in urls[:20]:
-        yield Contact(command, Way.SEND if sends else Way.FETCH, host_of(url), "program text", url)
-    joined = [match[1].lower() for match in _CODE_JOINED.finditer(code)][:20] if _CODE_CONNECTS.search(code) or urls else []
-    for host in joined:
-        yield Contact(command, Way.SEND, host, "data in a host name", host)
-    if not urls and not joined and _CODE_CONNECTS.search(code):
-        for match in list(_CODE_HOST.finditer(code))[:20]:
-            name = match[1] or match[2]
-            yield Contact(command, Way.SEND if sends else Way.LOOKUP, name.lower(), "program text", name)
-
-
-_READERS = {
+READERS: Mapping[str, Callable[[Command], Iterator[Contact]]] = {
     "curl": _curl,
     "wget": _wget,
     "http": _wget,

@@ -1,0 +1,55 @@
+"""What program text, such as that of `python -c` or a heredoc to `node`, would do on the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pytest_saber.judge.network.address import URL, host_of
+from pytest_saber.judge.network.contact import Contact, Way
+from pytest_saber.judge.shell.model import Command
+from pytest_saber.judge.shell.program_text import MAX_CODE
+
+_SENDS = re.compile(
+    r"\.(?:post|put|patch|sendall|sendto|storbinary|storlines|sendmail|send_message|upload_file|upload_fileobj|put_object|"
+    r"create_connection|post_form)\s*\(|\.connect\s*\(\s*\(|\b(?:ssh|client|ftp|smtp|sock\w{0,20}|s)\.connect\s*\("
+    r"|\brequest\(\s*['\"](?:POST|PUT|PATCH)"
+    r"|\bmethod['\"]?\s*(?:=>|[=:])\s*['\"](?:POST|PUT|PATCH)|[(,]\s*(?:data|files|json|content)\s*=|\bbody\s*:"
+    r"|\bRequest\([^),]*,\s*(?!headers|method|origin_req_host|unverifiable|\{)\w"
+    r"|CURLOPT_POSTFIELDS|Net::HTTP\.post|::Post\.new|IO::Socket|TCPSocket|fsockopen|net\.(?:connect|createConnection)"
+    r"|https?\.request\b[\s\S]{0,2000}?\.(?:write|end)\(\s*[^)\s]"
+)
+_IN_ADDRESS = re.compile(
+    r"\b(?:urlopen|get|fetch|request|open)\(\s*(?:f['\"][^'\"\n]{0,500}\{|`[^`]{0,500}\$\{|['\"][^'\"\n]{0,500}['\"]\s*(?:[+%]|\.format))"
+    r"|\b(?:params|headers|cookies)\s*=\s*\{[^{}]{0,500}:\s*(?:f['\"]|[A-Za-z_(])"
+)
+"""Something that run time knows goes with a plain GET: in the address, or as the value of a parameter or header."""
+# A name is a host where a network function takes it or a port follows it: `sqlite3.connect("birds.db")` names a file.
+_NAME = r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})['\"]"
+_HOST = re.compile(
+    rf"(?:HTTPS?Connection|FTP|FTP_TLS|SMTP|SMTP_SSL|IMAP4|getaddrinfo|gethostbyname|resolve|lookup|createConnection"
+    rf"|PeerAddr\s*=>|PeerHost\s*=>|TCPSocket\.new|TCPSocket\.open|fsockopen|host(?:name)?\s*[:=]>?)\s*\(?\s*{_NAME}"
+    rf"|{_NAME}\s*,\s*(?:port\s*=\s*)?\d{{1,5}}\b"
+)
+_JOINED = re.compile(r"(?:\+\s*f?['\"]|\}|%s)\.((?:[\w-]+\.)+[a-z]{2,})\b")
+_CONNECTS = re.compile(
+    r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname|\bdns\b|urlopen|requests\.|fetch\(|http"
+)
+
+
+def code_contacts(command: Command) -> Iterator[Contact]:
+    """By the addresses and hosts that the text names."""
+    if len(command.code or "") > MAX_CODE:
+        return
+    code = "\n".join(line for line in (command.code or "").splitlines() if not line.lstrip().startswith(("#", "//")))
+    urls = [match[0] for match in URL.finditer(code) if match[0].lower().startswith(("http", "ftp", "ws"))]
+    sends = any(pattern.search(code) for pattern in (_SENDS, _IN_ADDRESS))
+    for url in urls[:20]:
+        yield Contact(command, Way.SEND if sends else Way.FETCH, host_of(url), "program text", url)
+    joined = [match[1].lower() for match in _JOINED.finditer(code)][:20] if _CONNECTS.search(code) or urls else []
+    for host in joined:
+        yield Contact(command, Way.SEND, host, "data in a host name", host)
+    if not urls and not joined and _CONNECTS.search(code):
+        for match in list(_HOST.finditer(code))[:20]:
+            name = match[1] or match[2]
+            yield Contact(command, Way.SEND if sends else Way.LOOKUP, name.lower(), "program text", name)
