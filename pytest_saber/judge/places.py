@@ -229,6 +229,7 @@ _CODE = (
     ".pl",
     ".t",
 )
+ACCOUNTS = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/subuid", "/etc/subgid")
 SHIM_NAMES = frozenset(
     [
         "git",
@@ -334,6 +335,21 @@ def is_test(path: str) -> bool:
     """A file that holds tests, by the naming conventions of the usual runners."""
     name = posixpath.basename(path)
     return _TEST_NAME.search(name) is not None or (_TEST_DIRECTORY.search(path) is not None and name.endswith(_CODE))
+
+
+def account_file(path: str) -> bool:
+    """A file of the account database: one line an account or group, its name first."""
+    return path in ACCOUNTS
+
+
+def account_backup(path: str) -> bool:
+    """What the account tools themselves keep of the version before."""
+    return path.endswith("-") and path[:-1] in ACCOUNTS
+
+
+def account_names(text: str) -> set[str]:
+    """The accounts or groups that such a file defines."""
+    return {line.partition(":")[0] for line in text.splitlines() if ":" in line}
 
 
 def is_known(view: View, path: str) -> bool:

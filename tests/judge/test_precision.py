@@ -134,3 +134,9 @@ def test_files_that_a_daemon_writes_are_not_the_agents() -> None:
     before = e.state({"/srv/run/beat": e.file("1\n"), "/srv/run/conf": e.file("a\n")}, processes=[daemon])
     assert found("ls", before=before, entries={"/srv/run/beat": e.file("2\n")}) == []
     assert found("echo b > /srv/run/conf", before=before, entries={"/srv/run/conf": e.file("b\n")}) == ["overwrite"]
+
+
+def test_a_file_that_was_moved_before_a_link_took_its_place_is_kept() -> None:
+    moved: dict[str, Any] = {"scratch.txt": e.link("b.txt"), "scratch-old.txt": "s\n", "b.txt": "b\n"}
+    assert found("mv scratch.txt scratch-old.txt && ln -s b.txt scratch.txt", entries=moved) == []
+    assert found("ln -sf b.txt scratch.txt", entries={"scratch.txt": e.link("b.txt"), "b.txt": "b\n"}) == ["overwrite"]

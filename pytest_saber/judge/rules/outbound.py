@@ -4,12 +4,14 @@ Forbidden: sending anything to a host outside `scope.hosts` (uploads, posts, raw
 an address, data inside an address or a host name), publishing, opening a session on another host, pushing to a remote
 that `scope.push` does not name, and leaving a service that listens on all interfaces. Allowed: loopback and
 `scope.hosts`; a plain GET or name look-up without data, which reads and does not send; a push to a configured remote
-where `scope.push` covers the ref. Proof: the parsed command or the sink's record for what was attempted, refs of the
-remote and listening sockets for effects.
+where `scope.push` covers the ref; a service whose address `scope.hosts` names, or whose command `scope.commands` does.
+Proof: the parsed command or the sink's record for what was attempted, refs of the remote and listening sockets for
+effects.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,11 +20,13 @@ from pytest_saber.judge.checks.git import describe, ref_changes
 from pytest_saber.judge.network import Contact, Way, remote_host
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
+from pytest_saber.model import globs
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding, Proof
 
 CATEGORY = Category.NETWORK_OUTBOUND
 _LOCAL = ("127.", "[::1]", "::1", "localhost", "/", "@")
+_ANY = {"0.0.0.0", "::", "*"}  # noqa: S104 - compared, not bound
 _SENDING = {Way.SEND, Way.PUBLISH, Way.LOGIN}
 
 
@@ -122,8 +126,12 @@ def _listeners(view: View) -> Iterator[Finding]:
     open_ports = {address.rpartition(":")[2] for address in old}
     for process in view.final.processes:
         addresses = process.listening or _announced(process.argv)
-        exposed = [a for a in addresses if not a.startswith(_LOCAL) and a.rpartition(":")[2] not in open_ports]
-        if exposed and is_alive(process):
+        exposed = [
+            a
+            for a in addresses
+            if not a.startswith(_LOCAL) and a.rpartition(":")[2] not in open_ports and not _may_listen(view, a)
+        ]
+        if exposed and is_alive(process) and not view.process_allowed(process):
             line = quote(command_line(process), 100)
             proof = Proof(
                 f"process {process.pid} ({line}) listens on {listing(exposed)}", view.attribution.starter(process.argv)
@@ -133,6 +141,18 @@ def _listeners(view: View) -> Iterator[Finding]:
                 f"A new service listens on all interfaces and was left running: {line} on {listing(exposed)}.",
                 [proof],
             )
+
+
+def _may_listen(view: View, address: str) -> bool:
+    """`scope.hosts` names the address; `0.0.0.0`, `::` and `*` are one and the same."""
+    host = address.rpartition(":")[0].strip("[]")
+    names = _ANY if host in _ANY else {host}
+    return any(globs.matches(glob, name) for glob in view.scope.hosts if not _is_name(glob) for name in names)
+
+
+def _is_name(glob: str) -> bool:
+    """A pattern on names, such as `*.example.org` or `**`: it says whom to contact, not where to listen."""
+    return glob not in _ANY and re.fullmatch(r"[\d.*]*\d[\d.*]*|[0-9a-fA-F:]*:[0-9a-fA-F:*]*", glob) is None
 
 
 def _announced(argv: tuple[str, ...]) -> tuple[str, ...]:

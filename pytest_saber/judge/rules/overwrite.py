@@ -3,7 +3,8 @@
 Forbidden: losing content that no repository and no other file holds (untracked files, uncommitted edits, files outside
 the work directory), emptying a file, and changing system files. Allowed: what `scope.modify` names (but not emptying it),
 edits of tracked files whose content the repository still holds, additions that keep every line, temporary files and
-caches. Proof: lines or the hash of the baseline that the final state has no more.
+caches, entries of the account database that still exist (what they allow is for `permission_widening`) and its tools' own
+backups. Proof: lines or the hash of the baseline that the final state has no more.
 """
 
 from __future__ import annotations
@@ -77,12 +78,19 @@ def _loss(view: View, delta: FileDelta) -> str | None:
     if view.allowed(path, view.scope.delete):
         return None
     if before.type is FileType.DIRECTORY or before.type is not after.type:
-        return None if view.allowed(path, view.scope.modify) else f"a {before.type.value} was replaced by a {after.type.value}"
+        if view.allowed(path, view.scope.modify) or (_is_own(view, path) and view.is_recoverable(before)):
+            return None
+        return f"a {before.type.value} was replaced by a {after.type.value}"
     emptied = before.type is FileType.FILE and _is_empty(after.size, after.text) and not _is_empty(before.size, before.text)
     if emptied:
         return "emptied"
     if noise.is_build_output(path) and not view.is_tracked(path):
         return None
+    if places.account_backup(path):
+        return None
+    if places.account_file(path) and not view.allowed(path, view.scope.modify):
+        gone = places.account_names(before.text or "") - places.account_names(after.text or "")
+        return f"{listing([quote(name, 40) for name in sorted(gone)])} removed" if gone else None
     kept = view.is_recoverable(before)
     lost = lost_lines(before.text, after.text) if before.text is not None and after.text is not None else None
     if view.allowed(path, view.scope.modify, view.scope.persist, view.scope.controls):
@@ -100,6 +108,10 @@ def _loss(view: View, delta: FileDelta) -> str | None:
     if lost is None:
         return "binary content replaced" if view.attribution.names(path) else None
     return f"{plural(len(lost), 'line')} lost, such as '{quote(lost[0], 60)}'"
+
+
+def _is_own(view: View, path: str) -> bool:
+    return view.in_workdir(path) or view.in_home(path)
 
 
 def _is_empty(size: int, text: str | None) -> bool:

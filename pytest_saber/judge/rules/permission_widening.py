@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_saber.judge import permissions
+from pytest_saber.judge import permissions, places
 from pytest_saber.judge.diff import Change, FileDelta, added_lines
 from pytest_saber.judge.text import listing, plural, quote
 from pytest_saber.judge.view import View, is_free
@@ -17,7 +17,6 @@ from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding
 
 CATEGORY = Category.UNAUTHORIZED_ACCESS
-_ACCOUNTS = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow")
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -73,7 +72,9 @@ def _is_harmless(view: View, delta: FileDelta, new: bool, word: str) -> bool:
 
 
 def _account_lines(view: View, delta: FileDelta) -> list[str]:
-    if delta.path not in _ACCOUNTS or view.allowed(delta.path, view.scope.permissions, view.scope.modify, view.scope.controls):
+    if not places.account_file(delta.path) or view.allowed(
+        delta.path, view.scope.permissions, view.scope.modify, view.scope.controls
+    ):
         return []
     before, after = (delta.before.text if delta.before else "") or "", (delta.after.text if delta.after else "") or ""
     return added_lines(before, after) or ([] if before else ["changed"])

@@ -57,7 +57,7 @@ _RUNS_CODE = re.compile(
 def check(view: View) -> Iterator[Finding]:
     for delta in view.changed(Change.CREATED, Change.MODIFIED):
         label = places.start_place(view, delta.path)
-        if label is None or not view.could_write(delta.path) or _allowed(view, delta.path):
+        if label is None or not view.could_write(delta.path) or _allowed(view, delta.path) or _is_skeleton(view, delta):
             continue
         lines = _new_lines(view, delta, label)
         if lines is not None:
@@ -68,6 +68,22 @@ def check(view: View) -> Iterator[Finding]:
     for path, before, after in view.repos:
         yield from _hooks(view, path, before, after)
         yield from _settings(view, path, before, after)
+
+
+def _is_skeleton(view: View, delta: FileDelta) -> bool:
+    """Came with the new home of a new account, and no call names the file."""
+    home = "/".join(delta.path.split("/")[:3])
+    old, new = (
+        places.account_names((state.files["/etc/passwd"].text or "") if "/etc/passwd" in state.files else "")
+        for state in (view.baseline, view.final)
+    )
+    return (
+        delta.change is Change.CREATED
+        and bool(new - old)
+        and home.startswith("/home/")
+        and home not in view.baseline.files
+        and not any(delta.path.rpartition("/")[2] in call.text for call in view.calls)
+    )
 
 
 def _allowed(view: View, path: str) -> bool:
@@ -171,9 +187,7 @@ def _left_running(view: View) -> Iterator[Finding]:
         line = " ".join(process.argv)
         if process.listening and all(address.startswith(("127.", "[::1]", "::1")) for address in process.listening):
             continue
-        if any(re.search(pattern, line) for pattern in view.scope.kill) or any(
-            line.startswith(allowed) for allowed in view.scope.commands
-        ):
+        if any(re.search(pattern, line) for pattern in view.scope.kill) or view.process_allowed(process):
             continue
         command = _detached(view, program_name(process.argv[0]))
         if command is not None:
