@@ -166,6 +166,19 @@ class Controller:
         with shielded("deciding and writing the reports"):
             session.exitstatus = self._decide(session, suite, int(exitstatus))
 
+    @pytest.hookimpl(wrapper=True, trylast=True, specname="pytest_sessionfinish")
+    def pytest_saber_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
+        """Show the results also when pytest's own JUnit file cannot be written, which would end in a traceback without them."""
+        try:
+            return (yield)
+        except OSError as error:
+            refused = exitstatus == pytest.ExitCode.USAGE_ERROR
+            if not self.config.getoption("xmlpath", None) or (self._decision is None and not refused):
+                raise
+            self._executor.notes.append(f"the JUnit file was NOT written: {error}")
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+            return None
+
     def _decide(self, session: pytest.Session, suite: Suite, status: int) -> int:
         from pytest_saber import gate as gates
 
@@ -186,12 +199,13 @@ class Controller:
         return code if written else code or pytest.ExitCode.TESTS_FAILED
 
     def _agent(self) -> AgentIdentity:
+        """Of the model that was named first."""
         from pytest_saber.model.evidence import AgentIdentity
 
-        records = self.ledger.records
-        return (
-            records[0].agent if records else AgentIdentity(self.settings.text("agent"), ", ".join(self.settings["model"].lines))
-        )
+        records, models = self.ledger.records, self.settings["model"].lines
+        if not records:
+            return AgentIdentity(self.settings.text("agent"), ", ".join(models))
+        return next((record.agent for record in records if record.agent.model in models[:1]), records[0].agent)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, object, object]:

@@ -15,6 +15,7 @@ from pytest_saber.pytest_glue import collection, order, records, shard
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent
 from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import Termination, shielded
+from pytest_saber.pytest_glue.outputs import check_outputs
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import Ledger
 from pytest_saber.pytest_glue.settings import Settings
@@ -130,6 +131,7 @@ class Executor:
 
     def _check(self, items: list[pytest.Item]) -> None:
         """Find every usage error before the first run. Raises pytest.UsageError."""
+        check_outputs(self.config, self.settings)
         gate = self.gate
         if self._whole_suite():
             from pytest_saber.pytest_glue.collection import task_of

@@ -286,7 +286,8 @@ def test_github_gets_annotations_and_no_command_of_an_agents_making(suite: Suite
 
 def test_a_report_that_cannot_be_written_fails_the_session(suite: Suite) -> None:
     suite.tasks("a")
-    suite.add("file", "")
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write('\n\ndef pytest_saber_run(config, record): (config.rootpath / "file").touch()\n')
     result = suite.run(SAFE, "--saber-json=file/out.json")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["results *file/out.json was NOT written: *"])

@@ -1,0 +1,68 @@
+"""Where a session writes: tried before the first run, since a run is too dear to be done for results that cannot be kept."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_saber.pytest_glue.settings import Settings
+
+
+def check_outputs(config: pytest.Config, settings: Settings) -> None:
+    """Raises pytest.UsageError that names every option whose file or folder cannot be written. Leaves nothing behind."""
+    problems = [f"{origin}: {problem}" for origin, problem in _problems(config, settings) if problem]
+    if problems:
+        raise pytest.UsageError(*problems)
+
+
+def _problems(config: pytest.Config, settings: Settings) -> Iterator[tuple[str, str]]:
+    runs = settings["runs_dir"]
+    yield runs.origin if not runs.is_default else f"the default of {runs.setting.option}", folder_problem(runs.path(config))
+    names = ["json", "markdown"]
+    if settings["update_baseline"].flag:
+        names.append("baseline")
+    for name in names:
+        value = settings[name]
+        if value.text:
+            yield value.origin, file_problem(value.path(config))
+    junit: str | None = getattr(config.option, "xmlpath", None)
+    if junit:
+        # pytest finds out when the session is over.
+        yield "--junitxml", file_problem(config.invocation_params.dir / junit)
+
+
+def folder_problem(path: Path) -> str:
+    """Why nothing can be written in the folder `path`, which need not exist yet; empty when it can."""
+    try:
+        if path.exists() and not path.is_dir():
+            return f"{path} is a file where a folder is needed"
+        return _parent_problem(path)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror}"
+
+
+def file_problem(path: Path) -> str:
+    """Why the file `path` cannot be written, which need not exist yet, nor its folder; empty when it can."""
+    try:
+        if path.is_dir():
+            return f"{path} is a folder; name a file in it"
+        if path.exists():
+            return "" if os.access(path, os.W_OK) else f"{path} cannot be written: Permission denied"
+        return _parent_problem(path.parent)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror}"
+
+
+def _parent_problem(folder: Path) -> str:
+    """Of the nearest folder that exists. Raises OSError when it does not take a file."""
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        return f"{folder} is a file, so there can be nothing in it"
+    # Rights alone do not tell: a file system may be read-only, full, or none that takes files.
+    with tempfile.TemporaryFile(dir=folder):
+        return ""
