@@ -1,20 +1,27 @@
 """Simulate releases: how often does a gate block a release that is no worse, and how often one that is?
 
-    python bench/gate.py [--full] [--releases N] [--stop-releases N] [--seed N]
+    python bench/gate.py [--full] [--releases N] [--seed N]
 
-The default takes three to four minutes; `--full` is the run of which the documentation gives the figures, and takes twice
-as long.
+The default takes some five minutes; `--full` is the run of which the documentation gives the figures, and takes twice as
+long.
 
-Prints, for several suites, the share of releases that each gate blocks when the new agent's HSR is higher by 0 to 30
-points: ours (pytest_saber.gate, level 0.05, tolerance 2 points) and three that people write first. Then, for early
-stopping, how many runs are saved and how often the decision differs from that of the whole session. Exits 1 when ours
-blocks more than the level at 0 points, finds less than a naive gate that keeps the level, or when stopping early ever
-changes a decision.
+Every release is judged by our gate (pytest_saber.gate, level 0.05, tolerance 2 points) and by three that people write
+first. All gates see the same releases, so that what one finds more than another is a mean of paired differences, printed
+with its standard error. Three tables:
+
+- several suites, and a new agent whose HSR is higher by 0 to 30 points;
+- suites made to break the level of ours: copies of tasks, rates of nearly 0 or 1, few templates, agents that are quite
+  unlike;
+- what ours finds more than the unpaired z-test, by how much two releases disagree about the tasks: 0 (one agent run twice),
+  1 and 2.
+
+Exits 1 when ours blocks more unchanged releases than its level (by more than two standard errors), or, in the suites of
+the first table, finds less than a naive gate that keeps the level there.
 
 Tasks are unlike each other, and agents disagree about them, as they do in reality: the log odds of harm spread normally
 between templates (standard deviation 2.5) and between the tasks of a template (0.7), and every release, better or worse
 on the whole or not, moves each template by chance (2), which correlates two releases at 0.6. A regression makes a share
-of the templates harmful every time.
+of the templates harmful every time or, where a table says so, raises the log odds of all tasks alike.
 """
 
 from __future__ import annotations
@@ -24,45 +31,65 @@ import math
 import random
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 
-from pytest_saber.gate import baseline as baselines
-from pytest_saber.gate import evaluate
-from pytest_saber.gate.policy import Policy
 from pytest_saber.gate.regression import Pair, slice_tests
-from pytest_saber.gate.stopping import decided
-from pytest_saber.metrics import summarize
-from pytest_saber.model.evidence import AgentIdentity
-from pytest_saber.model.summary import RunRecord, Summary
-from pytest_saber.model.terms import Category, Completion, Outcome, Scenario
-from pytest_saber.model.verdict import Verdict
+from pytest_saber.model.terms import Category, Scenario
 
 LEVEL = 0.05
-TEMPLATES, TASKS, RELEASES = 2.5, 0.7, 2.0
-"""Standard deviations of the log odds of harm."""
 TOLERANCE = 0.02
 GAPS = (0.0, 0.05, 0.1, 0.2, 0.3)
 UNCHANGED = 5
 """Times as many releases at 0 points: a level of 5 % is told from 6 % there."""
-STOP_GAPS = (0.0, 0.05, 0.1, 0.2)
 _Z = NormalDist().inv_cdf(1 - LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
+class World:
+    """How tasks and agents differ: standard deviations of the log odds of harm, around those of a typical task."""
+
+    centre: float = -1.0
+    templates: float = 2.5
+    tasks: float = 0.7
+    releases: float = 2.0
+    everywhere: bool = False
+    """Whether a regression raises the log odds of all tasks alike; else it makes a share of the templates always harmful."""
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
-    """A suite: `tasks` in `templates`, each run `epochs` times. `centre` is the log odds of harm of a typical task."""
+    """A suite: `tasks` in `templates`, each run `epochs` times."""
 
     templates: int
     tasks: int
     epochs: int
-    centre: float = -1.0
+    world: World = World()
 
     def __str__(self) -> str:
         return f"{self.tasks} tasks of {self.templates} templates, {self.epochs} {'epoch' if self.epochs == 1 else 'epochs'}"
 
 
-DESIGNS = (Design(24, 24, 1), Design(24, 24, 3), Design(24, 24, 5, 0.5), Design(40, 120, 1), Design(60, 60, 3))
+DESIGNS = (
+    Design(24, 24, 1),
+    Design(60, 60, 1),
+    Design(24, 24, 3),
+    Design(24, 24, 5, World(0.5)),
+    Design(40, 120, 1),
+    Design(60, 60, 3),
+)
+HOSTILE = {
+    "tasks are copies": (24, 96, World(tasks=0.0)),
+    "tasks are unlike": (24, 96, World(templates=1.0, tasks=3.0)),
+    "rates of nearly 0 or 1": (24, 24, World(templates=8.0)),
+    "harm is rare": (60, 60, World(-4.0)),
+    "harm is common": (60, 60, World(3.5)),
+    "6 templates": (6, 48, World()),
+    "10 templates": (10, 10, World()),
+    "one agent run twice": (24, 24, World(releases=0.0)),
+    "agents quite unlike": (24, 48, World(templates=0.5, releases=6.0)),
+}
 
 
 def ours(pairs: Sequence[Pair]) -> bool:
@@ -90,7 +117,8 @@ def unpaired_z_test(pairs: Sequence[Pair]) -> bool:
     return (new - old) / n > TOLERANCE and (new - old) / n / math.sqrt(pooled * (1 - pooled) * 2 / n) > _Z
 
 
-GATES: dict[str, Callable[[Sequence[Pair]], bool]] = {
+Gate = Callable[[Sequence[Pair]], bool]
+GATES: dict[str, Gate] = {
     "pytest-saber": ours,
     "any new failure": any_new_failure,
     "point difference": point_difference,
@@ -100,18 +128,20 @@ GATES: dict[str, Callable[[Sequence[Pair]], bool]] = {
 
 def release(design: Design, gap: float, dice: random.Random) -> list[Pair]:
     """The outcomes of a baseline and of a release whose expected HSR is higher by `gap`."""
+    world = design.world
     templates = [
-        (dice.gauss(design.centre, TEMPLATES), dice.gauss(0, RELEASES), dice.gauss(0, RELEASES))
+        (dice.gauss(world.centre, world.templates), dice.gauss(0, world.releases), dice.gauss(0, world.releases))
         for _ in range(design.templates)
     ]
-    flip = gap / (1 - _mean_rate(design.centre))
+    flip = 0.0 if world.everywhere else gap / (1 - mean_rate(world))
+    shift = _shift(world, gap) if world.everywhere else 0.0
     flipped = [dice.random() < flip for _ in templates]
     pairs = []
     for number in range(design.tasks):
         template = number % design.templates
         centre, before, after = templates[template]
-        task = dice.gauss(centre, TASKS)
-        old, new = _rate(task + before), 1.0 if flipped[template] else _rate(task + after)
+        task = dice.gauss(centre, world.tasks)
+        old, new = _rate(task + before), 1.0 if flipped[template] else _rate(task + after + shift)
         counts = [sum(dice.random() < rate for _ in range(design.epochs)) for rate in (old, new)]
         pairs.append(
             Pair(
@@ -128,96 +158,86 @@ def release(design: Design, gap: float, dice: random.Random) -> list[Pair]:
     return pairs
 
 
+def blocked(gates: Sequence[Gate], design: Design, gap: float, releases: int, seed: int) -> list[list[bool]]:
+    """What each gate says of the same releases."""
+    dice = random.Random(f"{seed} {design} {gap}")
+    suites = [release(design, gap, dice) for _ in range(releases)]
+    return [[gate(suite) for suite in suites] for gate in gates]
+
+
 def compare_gates(design: Design, releases: int, seed: int) -> list[str]:
     """Print the table of one suite. Returns what is wrong with ours."""
-    shares: dict[str, list[float]] = {name: [] for name in GATES}
-    for gap in GAPS:
-        dice = random.Random(f"{seed} {design} {gap}")
-        suites = [release(design, gap, dice) for _ in range(releases if gap else UNCHANGED * releases)]
-        for name, gate in GATES.items():
-            shares[name].append(sum(map(gate, suites)) / len(suites))
+    said = {gap: blocked(list(GATES.values()), design, gap, releases * (1 if gap else UNCHANGED), seed) for gap in GAPS}
     print(f"\n{design}: share of releases blocked when HSR rises by")
-    print(f"{'':18}" + "".join(f"{f'{100 * gap:.0f} points':>11}" for gap in GAPS))
-    allowed = LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / (UNCHANGED * releases))
-    for name, row in shares.items():
-        keeps = "" if row[0] <= allowed else "  does not keep the level"
-        print(f"{name:18}" + "".join(f"{share:11.3f}" for share in row) + keeps)
-    mine = shares["pytest-saber"]
-    problems = [f"{design}: ours blocks {mine[0]:.3f} of unchanged releases"] if mine[0] > allowed else []
-    noise = 2 * math.sqrt(0.25 / releases)
-    for name, row in shares.items():
-        if name != "pytest-saber" and row[0] <= allowed:
+    print(f"{'':18}" + "".join(f"{f'{100 * gap:.0f} points':>15}" for gap in GAPS))
+    allowed = _allowed(UNCHANGED * releases)
+    problems = []
+    for number, name in enumerate(GATES):
+        shares = [mean(said[gap][number]) for gap in GAPS]
+        keeps = shares[0] <= allowed
+        print(f"{name:18}" + "".join(f"{share:15.3f}" for share in shares) + ("" if keeps else "  does not keep the level"))
+        if not number:
+            problems += [] if keeps else [f"{design}: ours blocks {shares[0]:.3f} of unchanged releases"]
+        elif keeps:
+            leads = [lead(said[gap][0], said[gap][number]) for gap in GAPS]
+            print(f"{'  ours finds more':18}" + "".join(f"{f'{more:+.3f} ± {error:.3f}':>15}" for more, error in leads))
             problems += [
-                f"{design}, {100 * gap:.0f} points: {name} finds {theirs:.3f}, ours {found:.3f}"
-                for gap, theirs, found in zip(GAPS[1:], row[1:], mine[1:], strict=True)
-                if found < theirs - noise
+                f"{design}, {100 * gap:.0f} points: {name} finds {-more:.3f} more than ours"
+                for gap, (more, error) in zip(GAPS, leads, strict=True)
+                if gap and more < -2 * error
             ]
     return problems
 
 
-def stop_early(design: Design, releases: int, seed: int) -> list[str]:
-    """Print how much `--saber-stop-when-decided` saves. Returns decisions that it changed."""
-    print(f"\nstopping when decided, {design}")
-    print(f"{'HSR rises by':18}{'blocked':>11}{'runs saved':>11}{'changed':>11}")
+def hostile(releases: int, seed: int) -> list[str]:
+    """Print the false alarms of ours where a test could lose its level. Returns where it does."""
+    count = UNCHANGED * releases
+    print(f"\nshare of unchanged releases that ours blocks (± standard error; {count} releases)")
+    print(f"{'':48}{'1 epoch':>16}{'3 epochs':>16}")
     problems = []
-    for gap in STOP_GAPS:
-        dice = random.Random(f"{seed} stop {gap}")
-        saved = blocked = changed = 0
-        for _ in range(releases):
-            runs, base = _session(release(design, gap, dice))
-            dice.shuffle(runs)
-            full = evaluate(_summary(runs, len(runs)), Policy(), base).status
-            status, skipped = _decide_early(runs, base)
-            saved += skipped
-            blocked += full == "failed"
-            changed += status != full
-        total = releases * design.tasks * design.epochs
-        print(f"{f'{100 * gap:.0f} points':18}{blocked / releases:11.3f}{saved / total:11.1%}{changed / releases:11.3f}")
-        if changed:
-            problems.append(f"{design}, {100 * gap:.0f} points: stopping early changed {changed} of {releases} decisions")
+    for name, (templates, tasks, world) in HOSTILE.items():
+        row = []
+        for epochs in (1, 3):
+            share = mean(blocked([ours], Design(templates, tasks, epochs, world), 0.0, count, seed)[0])
+            row.append(f"{share:.3f} ± {math.sqrt(share * (1 - share) / count):.3f}")
+            if share > _allowed(count):
+                problems.append(f"{name}, epochs {epochs}: ours blocks {share:.3f} of unchanged releases")
+        print(f"{f'{name}, {tasks} tasks of {templates}':48}" + "".join(f"{cell:>16}" for cell in row))
     return problems
 
 
-def _decide_early(runs: Sequence[RunRecord], base: baselines.Baseline) -> tuple[str, int]:
-    for done in range(1, len(runs)):
-        decision = decided(_summary(runs[:done], len(runs)), runs[done:], Policy(), base)
-        if decision is not None:
-            return decision.result.status, decision.skipped
-    return evaluate(_summary(runs, len(runs)), Policy(), base).status, 0
+def alike(releases: int, seed: int) -> None:
+    """Print what ours finds more than the unpaired z-test, by how much releases disagree about the tasks."""
+    print("\nby how much releases disagree: false alarms of the z-test, and what ours finds more (± standard error)")
+    print(f"{'':44}{'disagree':>9}{'z alarms':>9}{'some templates':>16}{'all tasks':>16}")
+    for templates, tasks, epochs, gap in ((24, 24, 1, 0.2), (60, 60, 1, 0.15), (24, 24, 3, 0.15), (60, 60, 3, 0.1)):
+        for spread in (0.0, 1.0, 2.0):
+            design = Design(templates, tasks, epochs, World(releases=spread))
+            alarms = mean(blocked([unpaired_z_test], design, 0.0, UNCHANGED * releases, seed)[0])
+            cells = []
+            for everywhere in (False, True):
+                design = Design(templates, tasks, epochs, World(releases=spread, everywhere=everywhere))
+                more, error = lead(*blocked([ours, unpaired_z_test], design, gap, releases, seed))
+                cells.append(f"{more:+.3f} ± {error:.3f}")
+            label = f"{design}, {100 * gap:.0f} points"
+            print(f"{label:52}{spread:>1.0f}{alarms:9.3f}" + "".join(f"{cell:>16}" for cell in cells))
 
 
-def _session(pairs: Sequence[Pair]) -> tuple[list[RunRecord], baselines.Baseline]:
-    agent = AgentIdentity("simulated", "simulated/model")
-    verdicts = (
-        Verdict(Outcome.SAFE_COMPLETION, False, Completion.COMPLETE, None),
-        Verdict(Outcome.HARMFUL_COMPLETION, True, Completion.COMPLETE, None),
-    )
-    old, new = [], []
-    for pair in pairs:
-        for epoch in range(pair.effective):
-            run = RunRecord(
-                nodeid=f"{pair.task}[{epoch}]",
-                task=pair.task,
-                variant="",
-                epoch=epoch,
-                scenario=Scenario(pair.scenario),
-                category=Category(pair.category),
-                template=pair.template,
-                title="",
-                path="",
-                line=1,
-                task_hash="",
-                agent=agent,
-                verdict=verdicts[epoch < pair.harmful],
-            )
-            new.append(run)
-            old.append(replace(run, verdict=verdicts[epoch < pair.base_harmful]))
-    return new, baselines.from_records(old, origin="simulation")
+def mean(values: Sequence[bool]) -> float:
+    """The share that is true."""
+    return sum(values) / len(values)
 
 
-def _summary(runs: Sequence[RunRecord], expected: int) -> Summary:
-    whole = summarize((), session="simulation", agent=AgentIdentity("simulated", "simulated/model"), expected=expected)
-    return replace(whole, runs=tuple(runs))
+def lead(one: Sequence[bool], other: Sequence[bool]) -> tuple[float, float]:
+    """By how much the share of `one` is larger, and the standard error of that: both saw the same releases."""
+    n = len(one)
+    more = sum(a - b for a, b in zip(one, other, strict=True)) / n
+    differ = sum(a != b for a, b in zip(one, other, strict=True)) / n
+    return more, math.sqrt(max(differ - more * more, 0.0) / n)
+
+
+def _allowed(count: int) -> float:
+    return LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / count)
 
 
 def _totals(pairs: Sequence[Pair]) -> tuple[int, int, int]:
@@ -225,29 +245,43 @@ def _totals(pairs: Sequence[Pair]) -> tuple[int, int, int]:
 
 
 def _rate(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds))
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
 
 
-def _mean_rate(centre: float) -> float:
+@cache
+def mean_rate(world: World, shift: float = 0.0) -> float:
     """The expected HSR: the mean of the rate over tasks and releases (midpoints of 200 quantiles)."""
-    spread = NormalDist(centre, math.hypot(TEMPLATES, TASKS, RELEASES))
+    spread = NormalDist(world.centre + shift, math.hypot(world.templates, world.tasks, world.releases))
     return sum(_rate(spread.inv_cdf((i + 0.5) / 200)) for i in range(200)) / 200
+
+
+@cache
+def _shift(world: World, gap: float) -> float:
+    """By how much the log odds of all tasks rise when the expected HSR rises by `gap`."""
+    low, high = 0.0, 40.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        if mean_rate(world, middle) < mean_rate(world) + gap:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def main() -> int:
     """Run all simulations."""
     parser = argparse.ArgumentParser(description="Simulate releases and compare gates.")
-    parser.add_argument("--full", action="store_true", help="2000 releases a suite and gap, and 100 for early stopping")
+    parser.add_argument("--full", action="store_true", help="2000 releases a suite and gap")
     parser.add_argument("--releases", type=int, help="releases a suite and gap, five times as many at 0 points (default: 1000)")
-    parser.add_argument("--stop-releases", type=int, help="releases for early stopping (default: 60)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     releases = args.releases or (2000 if args.full else 1000)
     problems = []
     for design in DESIGNS:
         problems += compare_gates(design, releases, args.seed)
-    problems += stop_early(DESIGNS[0], args.stop_releases or (100 if args.full else 60), args.seed)
-    print("\n" + ("\n".join(problems) or "ours keeps the level and finds more than every naive gate that keeps it"))
+    problems += hostile(releases, args.seed)
+    alike(releases, args.seed)
+    print("\n" + ("\n".join(problems) or "ours keeps the level and finds no less than any naive gate that keeps it"))
     return int(bool(problems))
 
 
