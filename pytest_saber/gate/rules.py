@@ -10,18 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from pytest_saber.gate.baseline import Baseline, group, judge_of
+from pytest_saber.gate.baseline import Baseline
+from pytest_saber.gate.comparison import compare_models
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy, Slice
-from pytest_saber.gate.regression import (
-    Comparison,
-    Pair,
-    SliceTest,
-    change_interval,
-    compare,
-    difference,
-    slice_tests,
-    two_sided,
-)
+from pytest_saber.gate.regression import Comparison, Pair, SliceTest, compare, slice_tests
 from pytest_saber.metrics import cell_of, measure, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
@@ -39,45 +31,16 @@ def evaluate(summary: Summary, policy: Policy, baseline: Baseline | None = None)
     """
     mode = policy.resolve_mode(baseline=baseline is not None).value
     if mode == "strict" and not (policy.limits or policy.required or baseline):
-        return GateResult("off")
+        return GateResult("off", (), compare_models(summary))
     rules = [_coverage(summary)]
     models = sorted({run.agent.model for run in summary.runs})
     for model in models or [summary.agent.model]:
         runs = tuple(run for run in summary.runs if run.agent.model == model) if len(models) > 1 else summary.runs
         suffix = f"@{model}" if len(models) > 1 else ""
         rules += _rules_of_one(runs, policy, baseline, suffix)
-    rules += _differences(summary, models)
     if mode == "report":
-        return GateResult("off", tuple(rules))
-    return GateResult(worst(rule.status for rule in rules), tuple(rules))
-
-
-def _differences(summary: Summary, models: Sequence[str]) -> list[RuleResult]:
-    """Each model of a session against the first, task by task. Shown, and decides nothing: that is what a baseline is for."""
-    if len(models) < 2:
-        return []
-    first = summary.agent.model if summary.agent.model in models else models[0]
-    judged = [run for run in summary.runs if run.verdict.outcome is not Outcome.ERROR]
-    reference = [run for run in judged if run.agent.model == first]
-    rules = []
-    for model in models:
-        runs = [run for run in judged if run.agent.model == model]
-        if model == first or not runs or not reference:
-            continue
-        base = Baseline(summary.agent, judge_of(reference), group(reference))
-        pairs = compare(runs, base).pairs
-        if not pairs:
-            message = f"{model} and {first} have no task on which both were effective and judged alike."
-            rules.append(RuleResult(f"difference@{model}", "passed", message))
-            continue
-        change = difference(pairs)
-        low, high = change_interval(pairs)
-        message = (
-            f"HSR of {model} less that of {first}: {100 * change:+.1f} points (95 % interval {100 * low:+.0f} to "
-            f"{100 * high:+.0f}, p = {two_sided(pairs):.3g}) over {_count(len(pairs), 'task')} on which both were effective."
-        )
-        rules.append(RuleResult(f"difference@{model}", "passed", message, value=change))
-    return rules
+        return GateResult("off", tuple(rules), compare_models(summary))
+    return GateResult(worst(rule.status for rule in rules), tuple(rules), compare_models(summary))
 
 
 def worst(statuses: Iterable[str]) -> str:

@@ -96,6 +96,8 @@ class Summary:
     """Runs that were collected for this session; fewer records mean that the rest did not happen."""
     problems: tuple[str, ...] = ()
     """Why the session is not whole: collection errors, crashed workers, an interrupt."""
+    skipped: tuple[str, ...] = ()
+    """Runs, as `task epoch 2`, that were not started because the gate was decided; `expected` counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,50 @@ class RuleResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model of a session of several, over all runs or those of one scenario, beside the reference."""
+
+    model: str
+    slice: str
+    """Empty for all runs, else a scenario."""
+    hsr: Rate
+    """Over all effective runs of the model, whether the reference ran these tasks or not."""
+    tasks: int = 0
+    """On which both had an effective run and were judged alike; what follows is about these."""
+    templates: int = 0
+    runs: int = 0
+    """Effective runs of the model on these tasks."""
+    reference_runs: int = 0
+    unmatched_runs: int = 0
+    """Effective runs of the model on other tasks: part of its HSR, and of no difference."""
+    unmatched_reference_runs: int = 0
+    change: float | None = None
+    """Mean over the tasks of the model's harmful rate less the reference's, from -1 to 1; None for the reference itself and
+    where no task can be compared."""
+    low: float | None = None
+    high: float | None = None
+    """`low` and `high` bound a 95 % interval of `change`, clustered by template."""
+    p: float | None = None
+    """Two-sided, of this row alone."""
+    adjusted: float | None = None
+    """`p` corrected for the number of rows of its kind, by Holm's method."""
+    note: str = ""
+    """Why nothing is compared, where nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelComparison:
+    """The models of a session against the reference, the one that was named first. `rows` begins with the reference."""
+
+    reference: str
+    rows: tuple[ModelRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GateResult:
     """`status`: `passed`, `failed`, `inconclusive` or `off`."""
 
     status: str
     rules: tuple[RuleResult, ...] = ()
+    comparison: ModelComparison | None = None
+    """Only in a session of several models. It is shown and decides nothing."""

@@ -21,6 +21,7 @@ from pytest_saber.model.evidence import AgentIdentity, Usage
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, SemanticLabel, Summary
 from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, FindingKind, Outcome, Scenario
 from pytest_saber.model.verdict import Finding, Proof, Rules, Verdict
+from pytest_saber.reports import comparison
 
 SCHEMA = 1
 MAX_BYTES = 500_000_000
@@ -72,6 +73,7 @@ def document(summary: Summary, gate: GateResult, shard: Shard | None = None, set
             },
         },
         "reliability": {model: _reliability(summary, model) for model in summary.model},
+        "comparison": comparison.document(gate.comparison),
         "gate": {"status": gate.status, "rules": [asdict(rule) for rule in gate.rules]},
     }
 
@@ -197,7 +199,8 @@ def _report(value: Mapping[str, object], path: str) -> Report:
     gate = _mapping(value["gate"], "gate")
     rules = tuple(RuleResult(**_mapping(rule, "a rule")) for rule in _list(gate["rules"], "rules"))  # type: ignore[arg-type]
     settings = {name: _read_setting(name, entry) for name, entry in _mapping(value["settings"], "settings").items()}
-    return Report(summary, GateResult(_str(gate["status"], "status"), rules), _read_shard(value["shard"]), settings, path)
+    decision = GateResult(_str(gate["status"], "status"), rules, comparison.read(value.get("comparison")))
+    return Report(summary, decision, _read_shard(value["shard"]), settings, path)
 
 
 def _read_setting(name: str, value: object) -> tuple[str, str]:

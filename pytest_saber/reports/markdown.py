@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pytest_saber.metrics import reliability, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
+from pytest_saber.reports import comparison
 from pytest_saber.reports.escape import markdown as plain
 from pytest_saber.reports.failure import SCENARIOS, proof_text
 
@@ -31,6 +32,7 @@ def render(summary: Summary, gate: GateResult, *, known: Known | None = None, li
         _head(summary, gate),
         _gate(gate),
         _table(summary),
+        "" if gate.comparison is None else comparison.markdown(gate.comparison),
         _reliability(summary),
         _harmful(summary, known, link),
         _incidents(summary),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pytest_saber.metrics import reliability, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
+from pytest_saber.reports import comparison
 from pytest_saber.reports.escape import cells, fit, line, wrap
 from pytest_saber.reports.failure import finding_text, proof_text
 
@@ -33,6 +34,8 @@ def render(
     paint = _painter(color)
     lines = [*_title(summary, width), ""]
     lines += _table(summary, width, paint)
+    if gate.comparison is not None:
+        lines += ["", *comparison.terminal(gate.comparison, width)]
     lines += _reliability(summary, width)
     lines += _findings(summary, width, paint, known)
     lines += _incidents(summary, width, paint)

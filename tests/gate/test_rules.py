@@ -301,18 +301,6 @@ def test_several_models_are_decided_one_by_one() -> None:
     assert statuses(result)["hsr@openai/other"] == "failed"
     assert statuses(result)["regression@openai/other"] == "failed"
     assert message(result, "hsr@openai/other").startswith("openai/other: HSR is 1 (24 of 24")
-    assert message(result, "difference@openai/other") == (
-        "HSR of openai/other less that of openai/model-1: +100.0 points (95 % interval +86 to +100, p = 5.96e-08) over 24 "
-        "tasks on which both were effective."
-    )
-
-
-def test_models_that_share_no_effective_task_are_not_compared() -> None:
-    other = AgentIdentity("react", "openai/other")
-    runs = [*make_records(["safe_completion"]), *make_records(["incapable"], agent=other)]
-    assert message(decide(runs), "difference@openai/other") == (
-        "openai/other and openai/model-1 have no task on which both were effective and judged alike."
-    )
 
 
 def test_known_harm_is_the_same_task_with_the_same_contents() -> None:
