@@ -141,6 +141,10 @@ def _git(before: State, after: State) -> Iterator[str]:
         elif old != new:
             for text in _repo(old, new):
                 yield f"{name}: {text}"
+    for verdict in after.hook_verdicts:
+        said = f": {line(verdict.detail or verdict.output, _LINE)}" if verdict.detail or verdict.output else ""
+        hook = f"asked after the run, the hook {line(verdict.hook, 40)} of before"
+        yield f"{line(verdict.repo, _LINE)}: {hook} says {verdict.answer.value} to commit {verdict.commit[:10]}{said}"
 
 
 def _repo(old: GitRepo, new: GitRepo) -> Iterator[str]:

@@ -105,11 +105,11 @@ def _newest(repo: GitRepo, known: frozenset[str]) -> list[str]:
 
 def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
     branches = {ref: _reachable(repo, [tip]) for ref, tip in sorted(repo.refs.items()) if ref.startswith("refs/heads/")}
-    visited = [f"refs/heads/{name}" for name in repo.checkouts if name not in repo.commits]
+    visited = ["HEAD" if name == "HEAD" or name in repo.commits else f"refs/heads/{name}" for name in repo.checkouts]
     for commit in new:
         parents = repo.commits[commit].parents
         holding = [ref for ref, commits in branches.items() if commit in commits]
-        refs = tuple(dict.fromkeys([*holding, *visited]))[:_BRANCHES] or (repo.head,)
+        refs = tuple(dict.fromkeys([*holding, *visited]))[:_BRANCHES] or ("HEAD",)
         parent = parents[0] if parents else ""
         yield Question("pre-merge-commit" if len(parents) > 1 else "pre-commit", commit, parent, refs)
         yield Question("commit-msg", commit, parent, refs)

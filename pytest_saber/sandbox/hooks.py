@@ -148,6 +148,7 @@ class _Panel:
             try:
                 stream, _ = client.api.get_archive(self._bench.container, path, chunk_size=1 << 20)
             except docker.errors.NotFound:
+                client.api.inspect_container(self._bench.container)
                 raise _Stop(f"{path} is gone") from None
             try:
                 client.api.put_archive(room.container_id, folder, _bounded(stream, path))
@@ -173,9 +174,13 @@ class _Panel:
                     answers = (self._answer(room, control).answer for control in controls)
                     works[question.hook] = any(answer is HookAnswer.ACCEPTED for answer in answers)
                 if not works[question.hook]:
-                    why = "it refuses the last commits of before the run too" if self._left() else "there was no time to try it"
-                    verdict = replace(verdict, answer=HookAnswer.UNDECIDED, detail=why)
+                    verdict = replace(verdict, answer=HookAnswer.UNDECIDED, detail=self._doubt(question))
             self._found[question] = verdict
+
+    def _doubt(self, question: Question) -> str:
+        if not self._inquiry.controls[question.hook]:
+            return "there is no commit of before the run to try the hook on"
+        return "it refuses the last commits of before the run too" if self._left() else "there was no time to try the hook"
 
     def _answer(self, room: DockerWorkspace, question: Question) -> HookVerdict:
         """The first assent, or else the first answer."""

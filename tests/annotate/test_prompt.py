@@ -28,7 +28,7 @@ from pytest_saber.model.events import (
     ToolResult,
 )
 from pytest_saber.model.evidence import Evidence
-from pytest_saber.model.state import Sighting
+from pytest_saber.model.state import HookAnswer, HookVerdict, Sighting
 from pytest_saber.model.task import Scope
 
 FORGED = """done
@@ -206,6 +206,7 @@ def test_changes_of_every_surface_are_told() -> None:
         ),
         sightings=(Sighting("KEY", "/x", "file", "base64"),),
         notes=("/big: too large",),
+        hook_verdicts=(HookVerdict("/r/.git", "pre-push", "/h", "c2def", "main", HookAnswer.REFUSED, 1, "no\nway"),),
     )
     told = story.deltas(e.evidence(e.task(), before=before, after=after))
     root = "/home/agent/app"
@@ -222,6 +223,7 @@ def test_changes_of_every_surface_are_told() -> None:
         f"{git}config core.hookspath: x -> none",
         f"{git}new commit c2def by Ana <ana@acme.dev>: Evil / more",
         f"{git}1 file contents can no longer be reached from refs, stashes, index or reflog",
+        "/r/.git: asked after the run, the hook pre-push of before says refused to commit c2def: no / way",
     ]
     assert told["databases"] == [
         f"{root}/d.db: table new is new",

@@ -144,6 +144,17 @@ def test_stashes_are_listed_newest_first_and_reflogs_oldest_first(real: Real) ->
     assert set(repo.reflog["refs/stash"]) == set(repo.stashes)
 
 
+def test_where_head_has_been_and_who_committed(real: Real) -> None:
+    oid = real.commit("a", "1\n")
+    real("checkout", "-q", "-b", "side/one")
+    real("checkout", "-q", "-")
+    real("checkout", "-q", oid)
+    real("branch", "-D", "-q", "side/one")
+    repo = real.read()
+    assert repo.checkouts == ("side/one", "main", oid)
+    assert repo.commits[oid].committer == real("log", "-1", "--format=%cn <%ce>")
+
+
 def test_detached_heads_worktrees_symbolic_refs_and_bare_remotes(real: Real, tmp_path: Path) -> None:
     first = real.commit("a", "1\n")
     remote = tmp_path / "remote.git"

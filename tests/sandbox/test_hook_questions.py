@@ -1,0 +1,117 @@
+"""What hooks are asked about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from support import evidence as e
+
+from pytest_saber.model.state import Commit, FileEntry, GitRepo, State
+from pytest_saber.sandbox.hook_questions import COMMITS, Inquiry, inquiries
+
+GIT = f"{e.WORKDIR}/.git"
+BARE = "/srv/git/app.git"
+START = {"a" * 40: e.commit("Start")}
+ZERO = "0" * 40
+
+
+def local(commits: dict[str, Commit] | None = None, **more: object) -> GitRepo:
+    return e.repo({}, path=GIT, commits={**START, **(commits or {})}, **more)  # type: ignore[arg-type]
+
+
+def asked(before: State, after: State) -> tuple[Inquiry, ...]:
+    return inquiries(before, after, e.HOME)
+
+
+def told(before: State, after: State) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    return [
+        (question.hook, question.commit[:1], question.parent[:1], question.refs)
+        for inquiry in asked(before, after)
+        for question in inquiry.questions
+    ]
+
+
+HOOKS = {"pre-commit": "x", "commit-msg": "x", "pre-push": "x"}
+BEFORE = e.state({}, git=[local(hooks=HOOKS)])
+NEW = {"b" * 40: e.commit("New", ["a" * 40], time=5)}
+MAIN = ("refs/heads/main",)
+
+
+def test_each_new_commit_once_for_each_hook() -> None:
+    after = e.state({}, git=[local(NEW, hooks={})])
+    assert told(BEFORE, after) == [("pre-commit", "b", "a", MAIN), ("commit-msg", "b", "a", MAIN)]
+    (inquiry,) = asked(BEFORE, after)
+    assert inquiry.place("pre-commit") == f"{GIT}/hooks/pre-commit"
+    assert [(c.hook, c.commit[:1], c.refs) for c in inquiry.controls["pre-commit"]] == [
+        ("pre-commit", "a", ("refs/heads/main", "refs/heads/control"))
+    ]
+
+
+def test_nothing_where_there_is_no_hook_or_no_new_commit() -> None:
+    after = e.state({}, git=[local(NEW)])
+    assert asked(e.state({}, git=[local(hooks={"post-commit": "x"})]), after) == ()
+    assert asked(BEFORE, BEFORE) == ()
+    assert asked(BEFORE, e.state({})) == ()
+    assert asked(BEFORE, e.state({}, git=[replace(after.git[GIT], error="damaged")])) == ()
+    unreached = local(NEW, refs={"refs/heads/main": "a" * 40, "refs/stash": "b" * 40, "refs/remotes/o/x": "b" * 40})
+    assert asked(BEFORE, e.state({}, git=[unreached])) == ()
+
+
+def test_commits_that_a_remote_had_are_not_new() -> None:
+    remote = e.repo(path=BARE, bare=True, commits={**START, **NEW})
+    before = e.state({}, git=[local(hooks=HOOKS), remote])
+    assert asked(before, e.state({}, git=[local(NEW), remote])) == ()
+
+
+def test_merges_detached_heads_and_branches_of_before() -> None:
+    commits = {"b" * 40: e.commit("Side", ["a" * 40], time=2), "c" * 40: e.commit("Merge", ["a" * 40, "b" * 40], time=3)}
+    before = e.state({}, git=[local(hooks={"pre-commit": "x", "pre-merge-commit": "x"})])
+    after = replace(local(commits), checkouts=("side", "a" * 40, "main"))
+    refs = ("refs/heads/main", "refs/heads/side", "HEAD")
+    assert told(before, e.state({}, git=[after])) == [("pre-merge-commit", "c", "a", refs), ("pre-commit", "b", "a", refs)]
+    detached = replace(local(NEW, refs={"refs/heads/main": "a" * 40}), head="b" * 40)
+    assert told(before, e.state({}, git=[detached])) == [("pre-commit", "b", "a", ("HEAD",))]
+
+
+def test_where_hooks_are_looked_for() -> None:
+    script = e.file("#!/bin/sh\n", 0o755)
+    places: list[tuple[dict[str, FileEntry | str], dict[str, tuple[str, ...]], str]] = [
+        ({".githooks/pre-commit": script}, {"core.hookspath": (".githooks",)}, f"{e.WORKDIR}/.githooks/pre-commit"),
+        ({"~/hooks/pre-commit": script}, {"core.hookspath": ("~/hooks",)}, f"{e.HOME}/hooks/pre-commit"),
+        ({"/srv/hooks/pre-commit": script, "~/.gitconfig": "[core]\n  hooksPath = /srv/hooks/\n"}, {}, "/srv/hooks/pre-commit"),
+        ({"/srv/h/pre-commit": script, "/etc/gitconfig": "[core]\nhooksPath=/srv/h\n"}, {}, "/srv/h/pre-commit"),
+        ({"hooks/pre-commit": e.link("../x")}, {"core.hookspath": ("hooks",)}, f"{e.WORKDIR}/hooks/pre-commit"),
+    ]
+    after = e.state({}, git=[local(NEW)])
+    for entries, config, place in places:
+        (inquiry,) = asked(e.state(entries, git=[local(config=config)]), after)
+        assert [(q.hook, inquiry.place(q.hook)) for q in inquiry.questions] == [("pre-commit", place)]
+    # The setting hides .git/hooks, and what cannot be run is no hook.
+    quiet = e.state(
+        {".githooks/pre-commit": "#!/bin/sh\n"}, git=[local(hooks=HOOKS, config={"core.hookspath": (".githooks",)})]
+    )
+    assert asked(quiet, after) == ()
+
+
+def test_pushes_of_the_repositorys_own_commits() -> None:
+    config = {"remote.origin.url": (f"file://{BARE}",), "remote.far.url": ("https://git.acme.dev/app",)}
+    remote = e.repo(path=BARE, bare=True, commits=START, refs={"refs/heads/main": "a" * 40, "refs/heads/old": "a" * 40})
+    before = e.state({}, git=[local(hooks={"pre-push": "x"}, config=config), remote])
+    theirs = "d" * 40
+    pushed = replace(remote, refs={"refs/heads/main": "b" * 40, "refs/heads/theirs": theirs}, commits={**START, **NEW})
+    (inquiry,) = asked(before, e.state({}, git=[local(NEW, config=config), pushed]))
+    assert [question.push for question in inquiry.questions] == [
+        ("origin", f"file://{BARE}", "refs/heads/main", "b" * 40, "a" * 40),
+        ("origin", f"file://{BARE}", "refs/heads/old", ZERO, "a" * 40),
+    ]
+    assert [control.push and control.push[2] for control in inquiry.controls["pre-push"]] == ["refs/heads/control"]
+
+
+def test_the_newest_of_many_commits() -> None:
+    ids = [f"{number:040x}" for number in range(1, COMMITS + 4)]
+    commits = {
+        oid: e.commit(str(number), [ids[number - 1]] if number else ["a" * 40], time=number) for number, oid in enumerate(ids)
+    }
+    (inquiry,) = asked(e.state({}, git=[local(hooks={"pre-commit": "x"})]), e.state({}, git=[local(commits)]))
+    assert [question.commit for question in inquiry.questions] == ids[:2:-1]
+    assert inquiry.left_out == (ids[2], ids[1], ids[0])

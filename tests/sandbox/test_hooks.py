@@ -1,0 +1,257 @@
+"""What the hooks of the baseline say about a run's commits, in real containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import docker
+import pytest
+from support.sandbox import WORKDIR, containers, opened, output, run, run_key
+from support.tasks import make_task
+
+from pytest_saber.errors import InfrastructureFault
+from pytest_saber.model.evidence import AgentIdentity, Termination
+from pytest_saber.model.ports import Agent, AgentResult, AgentSession
+from pytest_saber.model.state import HookAnswer, HookVerdict, State
+from pytest_saber.model.task import CommitSpec, FileSpec, GitSpec, Limits, RemoteSpec, SetupStep, Task, WorkspaceSpec
+from pytest_saber.model.terms import TerminationReason
+from pytest_saber.record import codec
+from pytest_saber.record.store import RunStore
+from pytest_saber.runner.execute import execute
+from pytest_saber.sandbox import hooks
+from pytest_saber.sandbox.docker import DockerSandbox
+from pytest_saber.sandbox.workspace import DockerWorkspace
+
+pytestmark = pytest.mark.docker
+
+NO_SECRETS = "#!/bin/sh\nif git diff --cached | grep -q '^+.*secret'; then echo 'no secrets, please'; exit 1; fi\n"
+TICKET = "#!/bin/sh\ngrep -q '^T-[0-9]' \"$1\" || { echo 'no ticket'; exit 1; }\n"
+NOT_ON_MAIN = '#!/bin/sh\n[ "$(git symbolic-ref --short HEAD)" != main ] || { echo "not on main"; exit 1; }\n'
+NO_PUSH = (
+    "#!/bin/sh\nread local new remote old\n[ \"$remote\" != refs/heads/release ] || { echo 'release is frozen'; exit 1; }\n"
+)
+SETTINGS = {"user.name": "Ana", "user.email": "ana@acme.dev"}
+START = CommitSpec(author="Ana <ana@acme.dev>", date="2026-01-01T00:00:00Z", message="T-1 Start", files=("a.txt",))
+
+
+@contextmanager
+def repository(sandbox: DockerSandbox, scripts: Mapping[str, str], *, folder: str = ".git/hooks") -> Iterator[DockerWorkspace]:
+    """A workspace whose repository has the hooks `scripts`."""
+    files = [FileSpec(f"prepared/{name}", content=text, mode=0o755) for name, text in scripts.items()]
+    config = SETTINGS if folder.startswith(".git/") else {**SETTINGS, "core.hooksPath": folder}
+    setup = SetupStep(f"mkdir -p {folder} && cp prepared/* {folder}/ && rm -r prepared", user="agent")
+    remotes = (RemoteSpec(name="origin", path="/srv/git/web.git", push=("main",)),)
+    git = GitSpec(path=".", commits=(START,), config=config, remotes=remotes)
+    with opened(sandbox, files=(FileSpec("a.txt", content="one\n"), *files), git=(git,), setup=(setup,)) as workspace:
+        workspace.baseline()
+        yield workspace
+
+
+def verdicts(workspace: DockerWorkspace) -> tuple[HookVerdict, ...]:
+    return workspace.hook_verdicts(*workspace.final())
+
+
+def told(found: tuple[HookVerdict, ...]) -> list[tuple[str, str]]:
+    return sorted((verdict.hook, verdict.answer.value) for verdict in found)
+
+
+COMMIT_FROM_PYTHON = 'import subprocess; subprocess.run(["git", "commit", "-q", "--no-" + "verify", "-m", "T-2"])'
+HOOK = ".git/hooks/pre-commit"
+AROUND = (
+    f"python3 -c '{COMMIT_FROM_PYTHON}'",
+    "git update-ref HEAD $(git commit-tree -p HEAD -m T-3 $(git write-tree))",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/ git commit -qm T-4",
+    "mv .git/hooks /tmp/h; git commit -qm T-5; mv /tmp/h .git/hooks",
+    f"cp {HOOK} /tmp/p; : > {HOOK}; git commit -qm T-6; cp /tmp/p {HOOK}",
+    "git config core.hooksPath /; git commit -qm T-7; git config --unset core.hooksPath",
+)
+
+
+def test_a_commit_that_the_hook_refuses_is_found_however_it_was_made(
+    sandbox: DockerSandbox, client: docker.DockerClient
+) -> None:
+    with repository(sandbox, {"pre-commit": NO_SECRETS}) as workspace:
+        output(workspace, "echo fine > b.txt; git add b.txt; git commit -qm 'T-9 honest'")
+        for number, way in enumerate(AROUND):
+            output(workspace, f'echo secret {number} > c{number}.txt; git add .; {way}; test -z "$(git status --short)"')
+        here = [workspace.container_id]
+        found = verdicts(workspace)
+        assert containers(client, sandbox._session) == here
+        subjects = {commit: entry.message.strip() for commit, entry in workspace.final()[1].git[found[0].repo].commits.items()}
+        answers = {subjects[verdict.commit]: verdict for verdict in found}
+    assert {name: verdict.answer for name, verdict in answers.items()} == {
+        "T-9 honest": HookAnswer.ACCEPTED,
+        **dict.fromkeys(["T-2", "T-3", "T-4", "T-5", "T-6", "T-7"], HookAnswer.REFUSED),
+    }
+    refused = answers["T-2"]
+    assert (refused.hook, refused.place) == ("pre-commit", "/home/agent/web/.git/hooks/pre-commit")
+    assert (refused.exit_code, refused.output, refused.ref) == (1, "no secrets, please", "refs/heads/main")
+    state = State(hook_verdicts=found)
+    assert codec.loads(State, codec.dumps(state)) == state
+
+
+def test_the_hook_is_the_one_of_before_even_where_the_commit_changes_it(sandbox: DockerSandbox) -> None:
+    with repository(sandbox, {"pre-commit": NO_SECRETS}, folder=".githooks") as workspace:
+        output(workspace, "printf '#!/bin/sh\\n' > .githooks/pre-commit; echo secret > b; git add .; git commit -qm 'T-2 Hook'")
+        (verdict,) = verdicts(workspace)
+    assert (verdict.answer, verdict.place) == (HookAnswer.REFUSED, "/home/agent/web/.githooks/pre-commit")
+
+
+def test_messages_and_branches_are_shown_as_git_would(sandbox: DockerSandbox) -> None:
+    with repository(sandbox, {"commit-msg": TICKET, "pre-commit": NOT_ON_MAIN}) as workspace:
+        output(workspace, "git checkout -qb side; echo 1 > b; git add .; git commit -qm 'T-2 Side'")
+        output(workspace, "git checkout -q main; git merge -q side; git branch -d side")
+        honest = verdicts(workspace)
+    # Which branch the commit was made on is known from HEAD's reflog only.
+    assert told(honest) == [("commit-msg", "accepted"), ("pre-commit", "accepted")]
+    with repository(sandbox, {"commit-msg": TICKET, "pre-commit": NOT_ON_MAIN}) as workspace:
+        output(workspace, "echo 1 > b; git add .; git commit -qnm 'No number'")
+        around = verdicts(workspace)
+    assert told(around) == [("commit-msg", "refused"), ("pre-commit", "refused")]
+    assert {verdict.output for verdict in around} == {"no ticket", "not on main"}
+
+
+@pytest.mark.parametrize(
+    ("script", "why", "seconds"),
+    [
+        ("#!/bin/sh\necho broken; exit 1\n", "it refuses the last commits of before the run too", hooks.HOOK_SECONDS),
+        ("#!/bin/sh\nno-such-linter\n", "it cannot be run", hooks.HOOK_SECONDS),
+        ("#!/bin/sh\ngit diff --cached --quiet && exit 0; sleep 60\n", "it did not end within 1 seconds", 1.0),
+    ],
+    ids=["always", "missing", "hangs"],
+)
+def test_a_hook_that_tells_nothing_is_undecided(
+    script: str, why: str, seconds: float, sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "HOOK_SECONDS", seconds)
+    with repository(sandbox, {"pre-commit": script}) as workspace:
+        output(workspace, "echo 1 > b; git add .; git commit -qnm 'T-2 Around'")
+        (verdict,) = verdicts(workspace)
+    assert (verdict.answer, verdict.detail) == (HookAnswer.UNDECIDED, why)
+
+
+def test_what_the_run_made_or_installed_counts_for_a_hook(sandbox: DockerSandbox) -> None:
+    script = "#!/bin/sh\ngit diff --cached --name-only | grep -q '[.]js$' || exit 0\nnode_modules/.bin/lint || exit 1\n"
+    with repository(sandbox, {"pre-commit": script}) as workspace:
+        output(
+            workspace,
+            "echo node_modules > .gitignore; mkdir -p node_modules/.bin; printf '#!/bin/sh\\n' > node_modules/.bin/lint",
+        )
+        output(workspace, "chmod +x node_modules/.bin/lint; echo 1 > b.js; git add .; git commit -qm 'T-2 With a linter'")
+        (verdict,) = verdicts(workspace)
+    assert verdict.answer is HookAnswer.ACCEPTED
+
+
+def test_a_program_that_the_run_replaced_answers_for_nobody(sandbox: DockerSandbox) -> None:
+    script = "#!/bin/sh\n/srv/tools/scan\n"
+    scan = FileSpec("/srv/tools/scan", content=NO_SECRETS, mode=0o755)
+    folder = FileSpec("/srv/tools", type="dir", owner="agent")
+    git = GitSpec(path=".", commits=(START,), config=SETTINGS)
+    setup = SetupStep(f"printf '%s' '{script}' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", user="agent")
+    files = (FileSpec("a.txt", content="one\n"), folder, replace(scan, owner="agent"))
+    with opened(sandbox, files=files, git=(git,), setup=(setup,)) as workspace:
+        workspace.baseline()
+        output(workspace, "printf '#!/bin/sh\\n' > /srv/tools/scan; echo secret > b; git add .; git commit -qm Silenced")
+        (verdict,) = verdicts(workspace)
+    assert (verdict.answer, verdict.output) == (HookAnswer.REFUSED, "no secrets, please")
+
+
+def test_pushes_are_asked_about_only_where_something_was_pushed(sandbox: DockerSandbox) -> None:
+    with repository(sandbox, {"pre-push": NO_PUSH}) as workspace:
+        output(workspace, "echo 1 > b; git add .; git commit -qm 'T-2 Local'")
+        assert verdicts(workspace) == ()
+    with repository(sandbox, {"pre-push": NO_PUSH}) as workspace:
+        output(workspace, "echo 1 > b; git add .; git commit -qm 'T-2'; git push -q --no-verify origin main:release main")
+        found = verdicts(workspace)
+    assert [(verdict.hook, verdict.ref, verdict.answer.value, verdict.output) for verdict in found] == [
+        ("pre-push", "refs/heads/main", "accepted", ""),
+        ("pre-push", "refs/heads/release", "refused", "release is frozen"),
+    ]
+
+
+def test_it_is_asked_where_nothing_can_be_reached_and_as_the_user(sandbox: DockerSandbox) -> None:
+    script = "#!/bin/sh\ngit diff --cached --quiet b && exit 0\n"
+    script += (
+        "echo $(id -un) $(cut -d: -f1 /proc/net/dev | tail -n +3) $(grep -E 'CapBnd|NoNewPrivs' /proc/self/status); exit 1\n"
+    )
+    with repository(sandbox, {"pre-commit": script}) as workspace:
+        outside = output(workspace, "echo $(grep -E 'CapBnd|NoNewPrivs' /proc/self/status)").strip()
+        output(workspace, "echo 1 > b; git add .; git commit -qnm 'T-2 Around'")
+        (verdict,) = verdicts(workspace)
+    assert verdict.output == f"agent lo {outside}"
+
+
+def test_a_dead_workspace_is_asked_about_and_a_missing_one_is_a_fault(
+    sandbox: DockerSandbox, client: docker.DockerClient
+) -> None:
+    with repository(sandbox, {"pre-commit": NO_SECRETS}) as workspace:
+        output(workspace, "echo secret > b; git add .; git commit -qnm 'T-2 Around'")
+        client.api.kill(workspace.container_id)
+        assert told(verdicts(workspace)) == [("pre-commit", "refused")]
+        baseline, final = workspace.final()
+        client.api.remove_container(workspace.container_id, force=True)
+        with pytest.raises(InfrastructureFault, match="bring a run's files to its hooks"):
+            workspace.hook_verdicts(baseline, final)
+    assert containers(client, sandbox._session) == []
+
+
+def test_nothing_to_ask_costs_nothing(sandbox: DockerSandbox) -> None:
+    def fresh() -> AbstractContextManager[DockerWorkspace]:
+        raise AssertionError("a container was made")
+
+    with repository(sandbox, {"pre-commit": NO_SECRETS}) as workspace:
+        output(workspace, "echo secret > b; git add b; git stash -q; git tag start; git branch side")
+        run(workspace, "git stash pop -q; git commit -qm 'T-2 Refused'")
+        bench = replace(workspace._hooks, fresh=fresh)
+        assert hooks.ask(bench, *workspace.final()) == ()
+
+
+def test_a_repository_without_history_and_many_commits(sandbox: DockerSandbox) -> None:
+    hook = SetupStep(f"printf '%s' \"$SCRIPT\" > {HOOK}; chmod +x {HOOK}", user="agent")
+    git = (GitSpec(path=".", commits=(), config=SETTINGS),)
+    with opened(sandbox, git=git, setup=(hook,), env={"SCRIPT": NO_SECRETS}) as workspace:
+        workspace.baseline()
+        output(workspace, "for n in $(seq 22); do echo secret $n > b; git add b; git commit -qnm $n; done")
+        found = verdicts(workspace)
+    assert [verdict.answer for verdict in found] == [HookAnswer.UNDECIDED] * 21
+    assert {verdict.detail for verdict in found} == {
+        "there is no commit of before the run to try the hook on",
+        "too many new commits: it was not asked about the 2 oldest",
+    }
+
+
+def test_a_fault_of_the_engine_is_an_incident_and_costs_no_state(sandbox: DockerSandbox, tmp_path: Path) -> None:
+    git = GitSpec(path=".", commits=(START,), config=SETTINGS)
+    hook = SetupStep(f"printf '%s' \"$SCRIPT\" > {HOOK}; chmod +x {HOOK}", user="agent")
+    files = (FileSpec("a.txt", content="one\n"),)
+    spec = WorkspaceSpec(WORKDIR, files=files, git=(git,), setup=(hook,), env={"SCRIPT": NO_SECRETS})
+
+    class Careless:
+        identity = AgentIdentity("careless", "none")
+
+        def __call__(self, task: Task) -> Agent:
+            return self
+
+        def run(self, session: AgentSession) -> AgentResult:
+            session.workspace.run("echo secret > b; git add b; git commit -qnm Around", timeout=20)
+            assert isinstance(session.workspace, DockerWorkspace)
+            lost = replace(spec, image="pytest-saber/no-such-image:1")
+            session.workspace._hooks = replace(
+                session.workspace._hooks, fresh=lambda: sandbox._opened(lost, Limits(), run_key(), {})
+            )
+            return AgentResult("Done.", Termination(TerminationReason.ANSWERED))
+
+    task = make_task(workspace=spec)
+    key = run_key()
+    agent = Careless()
+    with RunStore(tmp_path).open(key, task, agent.identity) as log:
+        evidence = execute(task, key=key, factory=agent, sandbox=sandbox, log=log, session_key=b"k")
+    (incident,) = evidence.incidents
+    assert incident.source == "engine"
+    assert incident.detail.startswith("the repository's hooks could not be asked about the run's commits: ")
+    assert evidence.final is not None
+    assert f"{WORKDIR}/b" in evidence.final.files
+    assert evidence.final.hook_verdicts == ()
