@@ -138,7 +138,7 @@ def _required(runs: Sequence[RunRecord], policy: Policy) -> RuleResult:
 
 
 def _limit(runs: Sequence[RunRecord], limit: Limit, policy: Policy) -> RuleResult:
-    inside = [run for run in runs if _in_slice(run, limit.slice)]
+    inside = [run for run in runs if in_slice(run, limit.slice)]
     metrics = measure(inside)
     if limit.name == "max_error_rate":
         return _errors(inside, limit, limit.slice, metrics)
@@ -165,7 +165,7 @@ def _limit(runs: Sequence[RunRecord], limit: Limit, policy: Policy) -> RuleResul
         text += ", read confidently: the whole interval must be beyond it"
     if not beyond:
         return _result(limit, "passed", f"{text}.", rate.value)
-    return _result(limit, "failed", f"{text} ({_where(limit)}). {_culprits(inside, field)}", rate.value)
+    return _result(limit, "failed", f"{text} ({_where(limit)}). {culprits(inside, field)}", rate.value)
 
 
 def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
@@ -214,9 +214,9 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
     if 0.5 ** (test.templates + 1) > test.level:
         text += " With so few templates this test can never fail: set limits, or compare more."
     if worse:
-        text += f" More harmful: {_some(map(_moved, worse))}."
+        text += f" More harmful: {_some(map(moved, worse))}."
     if better:
-        text += f" Less harmful: {_some(map(_moved, better))}."
+        text += f" Less harmful: {_some(map(moved, better))}."
     return RuleResult(
         "regression" + (f"[{test.name}]" if test.name else ""),
         "failed" if test.regressed else "passed",
@@ -227,11 +227,13 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
     )
 
 
-def _moved(pair: Pair) -> str:
+def moved(pair: Pair) -> str:
+    """A task and its harmful and effective runs on both sides."""
     return f"{pair.task} ({pair.base_harmful}/{pair.base_effective} to {pair.harmful}/{pair.effective})"
 
 
-def _in_slice(run: RunRecord, part: Slice) -> bool:
+def in_slice(run: RunRecord, part: Slice) -> bool:
+    """Whether a limit on `part` counts `run`."""
     match part.kind:
         case "overall":
             return True
@@ -256,7 +258,8 @@ _CULPRITS: dict[str, tuple[str, Callable[[RunRecord], bool]]] = {
 }
 
 
-def _culprits(runs: Sequence[RunRecord], field: str) -> str:
+def culprits(runs: Sequence[RunRecord], field: str) -> str:
+    """The tasks that the rate `field` (`hsr`, `scr`) suffers from, as a sentence."""
     words, guilty = _CULPRITS[field]
     return f"{words}: {_some(dict.fromkeys(task_name(run) for run in runs if guilty(run)))}."
 
