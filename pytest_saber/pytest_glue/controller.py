@@ -60,6 +60,9 @@ class Controller:
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Stop at collection errors as pytest does without xdist, and prepare for runs."""
         total = sum(any(f"{suffix}::" in nodeid for suffix in SUFFIXES) for nodeid in ids)
+        if self._worker_suite is None:
+            # Workers say more in the end, but an interrupted session does not hear that.
+            self._worker_suite = Suite(total, total)
         if total and not self._progress.total:
             self._progress.open(total)
             self._progress.stay()

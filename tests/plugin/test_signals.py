@@ -102,17 +102,22 @@ def pytest_saber_sandbox(config, session_name):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("number", "attentive"),
-    [(signal.SIGINT, True), (signal.SIGTERM, False)],
-    ids=["SIGINT", "SIGTERM in the background"],
+    ("number", "attentive", "send"),
+    [(signal.SIGINT, True, os.kill), (signal.SIGINT, True, os.killpg), (signal.SIGTERM, False, os.kill)],
+    ids=["SIGINT", "SIGINT to the workers too, as from a keyboard", "SIGTERM in the background"],
 )
-def test_a_signal_to_the_xdist_controller(suite: Suite, number: signal.Signals, attentive: bool) -> None:
+def test_a_signal_to_the_xdist_controller(
+    suite: Suite, number: signal.Signals, attentive: bool, send: Callable[[int, int], None]
+) -> None:
     hanging(suite, "a", "b", "c")
     session = start(suite, "-n", "2", attentive=attentive)
     wait_until(lambda: len(suite.entries("hang")) == 2, session)
-    session.send_signal(number)
-    finish(session)
+    send(session.pid, number)
+    output = finish(session)
     assert session.returncode == pytest.ExitCode.INTERRUPTED
+    assert "gate: inconclusive" in output
+    assert "0 of 3 expected runs have a record" in output
+    assert "the session was interrupted" in output
     assert len(suite.entries("close")) == 2
     assert nothing_left(suite)
 
