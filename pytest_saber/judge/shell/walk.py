@@ -191,9 +191,11 @@ class Walker(Runner):
             return self._body(node, feeds, depth)
         name = source_of(variable)
         produced: list[int] = []
-        exact = [value for value in values if value.exact and not _is_glob(value)]
-        for value in exact[:_LOOP_VALUES] if exact and len(exact) == len(values) else [None]:
-            self.session.variables[name] = Variable(value.text if value else None, self._event)
+        known = [Variable(value.text, self._event, value.runs, value.origins) for value in values if value.exact][:_LOOP_VALUES]
+        unknown = [value for value in values if not value.exact][:1]
+        rest = [Variable(None, self._event, value.runs, value.origins) for value in unknown]
+        for each in [*known, *rest] or [Variable(None, self._event)]:
+            self.session.variables[name] = each
             produced += self._node(body, feeds, depth + 1)
         return produced
 
@@ -301,7 +303,3 @@ def _shell_length(text: str) -> int:
             if before.count("'") % 2 == 0 and before.count('"') % 2 == 0:
                 ends.append(match[1])
     return length
-
-
-def _is_glob(word: Word) -> bool:
-    return not word.quoted and any(character in word.source for character in "*?[{")
