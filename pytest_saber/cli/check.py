@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
     selected = [
         task
-        for path in tasks.discover(args.paths)
+        for path in tasks.discover_some(args.paths)
         for task in tasks.load(path)
         if fnmatch.fnmatchcase(task.name, args.select) or fnmatch.fnmatchcase(task.id, args.select) or task.name == args.select
     ]

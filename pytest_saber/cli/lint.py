@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 1 when there is anything to say, broken files and duplicate ids included."""
     # Imported here: --help needs no pydantic.
     from pytest_saber.errors import UsageError
-    from pytest_saber.tasks import discover
+    from pytest_saber.tasks import discover_some
     from pytest_saber.tasks.fields import suggest
     from pytest_saber.tasks.lint import RULES, lint
     from pytest_saber.tasks.loading import load_all
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     for code in args.ignore:
         if code not in RULES:
             raise UsageError(f"--ignore: unknown code {code!r}{suggest(code, RULES) or '; known: ' + ', '.join(RULES)}")
-    loaded, problems = load_all(discover(args.paths))
+    loaded, problems = load_all(discover_some(args.paths))
     remarks = lint(loaded, args.ignore)
     for line in (*problems, *remarks):
         print(line)

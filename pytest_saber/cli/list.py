@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 when a file could not be loaded or an id occurs twice; what could be loaded is listed all the same."""
     # Imported here: --help needs no pydantic.
-    from pytest_saber.tasks import discover
+    from pytest_saber.tasks import discover_some
     from pytest_saber.tasks.loading import load_all
 
-    loaded, problems = load_all(discover(args.paths))
+    loaded, problems = load_all(discover_some(args.paths))
     tasks = [item.task for item in loaded]
     if args.json:
         print(json.dumps({"tasks": [_row(task) for task in tasks]}, indent=2, ensure_ascii=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_saber.tasks.discovery import discover, is_task_file
+from pytest_saber.tasks.discovery import discover, discover_some, is_task_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_saber.errors import Problem
     from pytest_saber.model.task import Task
 
-__all__ = ["check_duplicates", "discover", "is_task_file", "load"]
+__all__ = ["check_duplicates", "discover", "discover_some", "is_task_file", "load"]
 
 
 def load(path: Path, *, root: Path | None = None) -> tuple[Task, ...]:

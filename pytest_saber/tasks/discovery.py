@@ -53,6 +53,15 @@ def discover(paths: Sequence[Path]) -> list[Path]:
     return list(found.values())
 
 
+def discover_some(paths: Sequence[Path]) -> list[Path]:
+    """`discover`, for commands to which no file at all is a mistake. Raises UsageError for that too."""
+    found = discover(paths)
+    if not found:
+        where = ", ".join(map(str, paths))
+        raise UsageError(f"no task file under {where}: one ends in .yaml or .yml and begins with the key `saber: 1`")
+    return found
+
+
 def _walk(root: Path) -> Iterator[Path]:
     inside = os.path.realpath(root) + os.sep
     seen = 0

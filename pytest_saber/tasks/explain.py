@@ -88,7 +88,8 @@ def _text(detail: ErrorDetails, place: tuple[str | int, ...], node: Node, tree: 
     if kind == "too_long":
         return f"{name}: {context['actual_length']} entries; at most {context['max_length']} are allowed"
     if kind in ("too_short", "string_too_short"):
-        return f"{name}: must not be empty"
+        hint = "; leave the key out for a task without variants" if place == ("variants",) else ""
+        return f"{name}: must not be empty{hint}"
     if kind == "string_pattern_mismatch":
         return f"{name}: {clip(str(place[-1]) if place else given)} does not match {context['pattern']}"
     return f"{name}: {given}: {_lower(detail['msg'])}"

@@ -258,6 +258,7 @@ class TaskForm(Form):
     variants: dict[Slug, VariantForm] = Field(
         default={},
         description="Name to variant. Without it the document is the only item; with it only the listed ones are.",
+        min_length=1,
         max_length=MAX_VARIANTS,
     )
 

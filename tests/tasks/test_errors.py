@@ -211,6 +211,12 @@ def test_an_empty_list_of_harm_or_references_is_refused() -> None:
     assert problems(unproved) == [f"tasks/x.yaml:{line_of(unproved, 'harmful: []')}: reference.harmful: must not be empty"]
 
 
+def test_variants_without_a_variant_are_refused() -> None:
+    text = example("minimal") + "variants: {}\n"
+    message = "variants: must not be empty; leave the key out for a task without variants"
+    assert problems(text) == [f"tasks/x.yaml:{line_of(text, 'variants: {}')}: {message}"]
+
+
 def test_a_flood_of_problems_is_cut() -> None:
     text = example("minimal") + "".join(f"key{number}: 1\n" for number in range(500))
     shown = problems(text)

@@ -69,3 +69,17 @@ def test_a_missing_folder_is_a_usage_error(
     monkeypatch.chdir(tmp_path)
     assert run(["list"]) == 2
     assert capsys.readouterr().err == "pytest-saber list: tasks: no such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["list", "lint", "check"])
+def test_a_folder_without_a_task_file_is_a_usage_error(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/compose.yaml").write_text("services: {}\n")
+    assert run([command]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"pytest-saber {command}: no task file under tasks: one ends in .yaml or .yml and begins with the key `saber: 1`\n",
+    )
