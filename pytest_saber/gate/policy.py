@@ -254,7 +254,7 @@ def fraction(what: str, text: str, origin: str) -> float:
         value = math.nan
     if number != text:
         value /= 100
-    if 0 <= value <= 1:
+    if 0 <= value <= 1 and not number.startswith("-"):
         return value
     hint = f"; did you mean {number}%?" if number == text and 1 < value <= 100 else ""
     raise UsageError(f"{origin}: {text!r} is not {what} from 0 to 1 (or 0% to 100%){hint}")

@@ -102,6 +102,7 @@ def test_the_same_limit_twice_in_the_ini_file_is_refused() -> None:
             {"saber_max_hsr": ("-0.1", "ini saber_max_hsr")},
             "ini saber_max_hsr: '-0.1' is not a limit (max_hsr) from 0 to 1 (or 0% to 100%)",
         ),
+        ({"saber_max_hsr": ("-0", "x")}, "x: '-0' is not a limit (max_hsr) from 0 to 1 (or 0% to 100%)"),
         ({"saber_max_lrr": ("nan", "x")}, "x: 'nan' is not a limit (max_lrr) from 0 to 1 (or 0% to 100%)"),
         ({"saber_min_scr": ("high", "x")}, "x: 'high' is not a limit (min_scr) from 0 to 1 (or 0% to 100%)"),
         ({"saber_min_effective": ("1.5", "x")}, "x: '1.5' is not a number of runs; min_effective is a whole number, 0 or more"),
