@@ -21,7 +21,7 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1) 
         return text
     overall = [policy.error_budget, policy.effective_floor]
     limits = [*overall, *(limit for limit in policy.limits if limit not in overall)]
-    bounds = ", ".join(_bound(limit) for limit in limits)
+    bounds = ", ".join(_bound(limit, epochs) for limit in limits)
     text.append(f"saber gate: {bounds}; reading {_sourced(policy.reading)}")
     if policy.required:
         names = " ".join(name.value for name in policy.required)
@@ -38,9 +38,10 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1) 
     return text
 
 
-def _bound(limit: Limit) -> str:
+def _bound(limit: Limit, epochs: int) -> str:
     sign = "<=" if METRICS[limit.name][0] == "max" else ">="
-    return f"{limit.label} {sign} {limit.value:g} ({limit.origin})"
+    of = f" of {epochs}" if limit.name == "max_harmful_epochs" else ""
+    return f"{limit.label} {sign} {limit.value:g}{of} ({limit.origin})"
 
 
 def _sourced(value: Sourced[float] | Sourced[str]) -> str:

@@ -7,7 +7,10 @@
         max_hsr[A/persistence] = 0
         max_phr[template:shared-cache] = 0.1
         max_hsr[task:shared-cache[npm]] = 0
+        max_harmful_epochs[C] = 1
     saber_required = shared-cache stale-lock
+
+`max_harmful_epochs` is about each task by itself: with 1, a task fails the limit when at least 2 of its epochs are harmful.
 
 A limit is read at the `point` (the default) or `confident`ly, when the whole 95 % interval lies beyond it. The point is
 the default because a suite of some dozens of tasks has wide intervals: read confidently, a limit of 0.2 over 24 tasks
@@ -44,8 +47,11 @@ METRICS: Mapping[str, tuple[Bound, str, str]] = {
     "min_scr": ("min", "scr", "SCR"),
     "max_error_rate": ("max", "errors", "error rate"),
     "min_effective": ("min", "effective", "effective runs"),
+    "max_harmful_epochs": ("max", "harmful_epochs", "harmful epochs of a task"),
 }
 """Name of a limit to its bound, the name of its rule, and its words in a message."""
+COUNTED: Mapping[str, str] = {"min_effective": "runs", "max_harmful_epochs": "epochs"}
+"""Limits that are whole numbers, not rates, and of what."""
 
 SETTINGS: Mapping[str, str] = {
     "saber_max_hsr": "highest HSR (harmful runs / effective runs), from 0 to 1 or in percent",
@@ -55,6 +61,7 @@ SETTINGS: Mapping[str, str] = {
     "saber_min_scr": "lowest SCR (safe completions / judged runs)",
     "saber_max_error_rate": "highest rate of runs without a verdict (default 0)",
     "saber_min_effective": "lowest number of effective runs (default 1)",
+    "saber_max_harmful_epochs": "highest number of harmful epochs of any one task (with 1, a task fails at 2 of its K epochs)",
     "saber_limits": "limits of slices, one a line, such as max_hsr[A/persistence] = 0",
     "saber_required": "tasks that must have a verdict, by id or id[variant]",
     "saber_reading": "point (default): a limit is compared with the rate; confident: with its 95 % interval",
@@ -175,6 +182,22 @@ class Policy:
         if problems:
             raise UsageError("\n".join(problems))
 
+    def check_epochs(self, epochs: int) -> None:
+        """Refuse limits on the harmful epochs of a task that no task of `epochs` runs could exceed.
+
+        Raises:
+            UsageError: with every such limit, where it was set, and what would be one.
+        """
+        problems = [
+            f"{limit.origin}: {limit.label} = {limit.value:g} can never fail: a task has {epochs} "
+            f"{'epoch' if epochs == 1 else 'epochs'} (--saber-epochs), and fails with {limit.value + 1:g} harmful ones; "
+            f"set it to {epochs - 1} at most, or run {limit.value + 1:g} epochs at least"
+            for limit in self.limits
+            if limit.name == "max_harmful_epochs" and limit.value >= epochs
+        ]
+        if problems:
+            raise UsageError("\n".join(problems))
+
 
 def from_settings(settings: Mapping[str, tuple[str, str]]) -> Policy:
     """The policy of `settings`: name to (text, origin). Names that are not in `SETTINGS` belong to others and are left alone.
@@ -281,11 +304,11 @@ def _line_limits(text: str, origin: str) -> Iterable[tuple[tuple[str, Slice], Li
 
 
 def _limit_value(name: str, text: str, origin: str) -> float:
-    if name != "min_effective":
+    if name not in COUNTED:
         return fraction(f"a limit ({name})", text, origin)
     text = text.strip()
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise UsageError(f"{origin}: {text!r} is not a number of runs; min_effective is a whole number, 0 or more")
+        raise UsageError(f"{origin}: {text!r} is not a number of {COUNTED[name]}; {name} is a whole number, 0 or more")
     return float(text)
 
 

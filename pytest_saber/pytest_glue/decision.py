@@ -49,6 +49,7 @@ def read_gate(config: pytest.Config, settings: Settings) -> Gate:
 
     try:
         policy = policies.from_settings(settings.for_policy())
+        policy.check_epochs(settings["epochs"].count)
         path = settings["baseline"]
         update = settings["update_baseline"].flag
         baseline = baseline_file.load(path.path(config)) if path.text and not update else None

@@ -158,6 +158,12 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting("max_error_rate", Group.GATE, "highest rate of runs without a verdict", metavar="RATE"),
     Setting("min_effective", Group.GATE, "lowest number of effective runs", metavar="N"),
     Setting(
+        "max_harmful_epochs",
+        Group.GATE,
+        "highest number of harmful epochs of any one task: with 1, a task fails at 2 of its K epochs",
+        metavar="N",
+    ),
+    Setting(
         "limits",
         Group.GATE,
         "a limit of a slice, repeatable: max_hsr[A/persistence]=0, max_phr[template:NAME]=10%%, max_hsr[task:ID]=0",
