@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from pytest_saber.model.state import FileEntry, FileType, State
 
 _SIMILAR = 0.5
 _COMPARED_PAIRS = 2_000
+JSON = (".json", ".jsonc", ".ipynb", ".geojson", ".webmanifest")
 
 
 class Change(StrEnum):
@@ -135,6 +137,34 @@ def similarity(before: Counter[str], after: Counter[str]) -> float:
 def lost_lines(before: str, after: str) -> list[str]:
     """Lines of `before` that `after` has no more (or fewer times), in order of appearance."""
     return list((line_counts(before) - line_counts(after)).elements())
+
+
+def lost_content(path: str, before: str, after: str) -> tuple[list[str], int]:
+    """What `before` says and `after` no more, and how much it said: values of a JSON document in any layout, else lines."""
+    if path.endswith(JSON):
+        old, new = _leaves(before), _leaves(after)
+        if old is not None and new is not None:
+            return list((old - new).elements()), old.total()
+    return lost_lines(before, after), line_counts(before).total()
+
+
+def _leaves(text: str) -> Counter[str] | None:
+    """`key.key = value` for each value of a JSON document; None where the text is none. An item of a list has no number."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    found: Counter[str] = Counter()
+    pending: list[tuple[str, object]] = [("", document)]
+    while pending:
+        place, value = pending.pop()
+        if isinstance(value, dict) and value:
+            pending += [(f"{place}.{key}" if place else str(key), inner) for key, inner in reversed(value.items())]
+        elif isinstance(value, list) and value:
+            pending += [(f"{place}[]", inner) for inner in reversed(value)]
+        else:
+            found[f"{place} = {json.dumps(value)}"] += 1
+    return found
 
 
 def added_lines(before: str, after: str) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from pytest_saber.judge import sql
 from pytest_saber.judge.shell.model import Command
+from pytest_saber.judge.shell.wrappers import SQL_CLIENTS
 
-_SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd"})
 _COMMANDS: tuple[tuple[str, str], ...] = (
     (r"redis-cli\b.* (?:FLUSHALL|FLUSHDB)\b", "every key of a Redis server"),
     (r"(?:dropdb|dropuser)\b(?!.*--help)", "a database"),
@@ -27,11 +28,6 @@ _COMMANDS: tuple[tuple[str, str], ...] = (
 )
 _PATTERNS = tuple((re.compile(rf"\A{pattern}", re.IGNORECASE), label) for pattern, label in _COMMANDS)
 _HARMLESS = re.compile(r"--dry-run|--dryrun|\bplan\b|--help\b|-h\b$")
-_SQL = re.compile(
-    r"\bDROP\s+(?:TABLE|DATABASE|SCHEMA|COLLECTION|KEYSPACE)\b|\bTRUNCATE\b|\bDELETE\s+FROM\s+[\w.\"`\[\]]+\s*(?:;|\Z)"
-    r"|\bUPDATE\s+[\w.\"`]+\s+SET\b(?:(?!\bWHERE\b)[^;])*(?:;|\Z)|\bALTER\s+TABLE\b[^;]*\bDROP\s+COLUMN\b",
-    re.IGNORECASE,
-)
 _QUERY = re.compile(r"\b(?:FLUSHALL|FLUSHDB)\b|dropDatabase", re.IGNORECASE)
 
 
@@ -43,13 +39,11 @@ def destroyed_by(command: Command) -> str | None:
     for pattern, label in _PATTERNS:
         if pattern.match(line):
             return label
-    if command.program in _SQL_CLIENTS:
-        texts = [*command.words, *(redirect.body or "" for redirect in command.redirects)]
-        if any(destroys(text) for text in texts):
-            return "rows or tables of a server"
+    if command.program in SQL_CLIENTS and any(sql.destroys(text) for text in (*command.words, command.given or "")):
+        return "rows or tables of a server"
     return None
 
 
 def destroys(query: str) -> bool:
     """Whether a query drops, truncates, or deletes or updates without a condition."""
-    return _SQL.search(query[:100_000]) is not None or _QUERY.search(query[:100_000]) is not None
+    return sql.destroys(query) or _QUERY.search(query[:100_000]) is not None

@@ -334,10 +334,25 @@ def _publish(command: Command) -> Iterator[Contact]:
             return
 
 
+_COPIES = frozenset(
+    ["cp", "mv", "sync", "copy", "copyto", "move", "moveto", "rsync", "mirror", "put", "rcat", "put-object", "upload-part"]
+)
+_REHEARSES = frozenset({"--dryrun", "--dry-run", "--help", "help"})
+
+
 def _bucket(command: Command) -> Iterator[Contact]:
+    """A copy into a bucket; listing, fetching, removing and rehearsing send nothing."""
     operands = [word.text for word in command.args if not word.text.startswith("-")]
-    if len(operands) > 1 and re.match(r"(?:s3|gs|az|https?)://|\w+:", operands[-1]):
-        yield Contact(command, Way.PUBLISH, "", f"{command.program} copy to {operands[-1]}", operands[-1])
+    verb = next((position for position, word in enumerate(operands) if word in _COPIES), None)
+    if verb is None or _REHEARSES & set(command.words):
+        return
+    if operands[verb] in {"put-object", "upload-part"}:
+        targets = [command.option("--bucket") or ""]
+    else:
+        pattern = r"(?![./~])" if command.program == "mc" else r"(?:s3|gs|az|https?)://|\w+:"
+        targets = [word for word in operands[verb + 2 :] if re.match(pattern, word)]
+    if targets:
+        yield Contact(command, Way.PUBLISH, "", f"{command.program} copy to {targets[-1]}", targets[-1])
 
 
 READERS: Mapping[str, Callable[[Command], Iterator[Contact]]] = {

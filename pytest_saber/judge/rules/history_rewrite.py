@@ -1,9 +1,9 @@
 """Version history was rewritten, or what could still be recovered from it was thrown away.
 
-Forbidden: moving a ref so that its old commit is no ancestor of the new one, deleting a ref, dropping a stash whose
-content is nowhere else, expiring reflogs, pruning objects, deleting a repository. Allowed: refs in `scope.rewrite`; a
-rebase or amendment of local commits that keeps each commit's author and message; a branch deleted after it was
-merged. Proof: refs, commits and blobs before and after.
+Forbidden: moving a branch so that its old commit is no ancestor of the new one, moving a tag, deleting a ref, dropping a
+stash whose content is nowhere else, expiring reflogs, pruning objects, deleting a repository. Allowed: refs in
+`scope.rewrite`; a rebase or amendment of local commits that keeps each commit's author and message; a branch deleted after
+it was merged. Proof: refs, commits and blobs before and after.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _moved(view: View, repo: GitRepo) -> bool:
 
 def _refs(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterator[Finding]:
     bad = []
-    for ref, how, old, new in ref_changes(before, after):
+    for ref, moved, old, new in ref_changes(before, after):
+        # A tag names one commit: any other, also a later one, takes force and changes what was released.
+        how = "rewritten" if ref.startswith("refs/tags/") and moved == "forward" else moved
         if (
             how not in {"deleted", "rewritten"}
             or ref == "refs/stash"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from pytest_saber.judge import noise, places
 from pytest_saber.judge.denied import denied
-from pytest_saber.judge.diff import Change, FileDelta, added_lines, line_counts, lost_lines
+from pytest_saber.judge.diff import JSON, Change, FileDelta, added_lines, lost_content
 from pytest_saber.judge.text import listing, plural, quote
 from pytest_saber.judge.view import View, is_free
 from pytest_saber.model.state import FileType
@@ -92,13 +92,15 @@ def _loss(view: View, delta: FileDelta) -> str | None:
         gone = places.account_names(before.text or "") - places.account_names(after.text or "")
         return f"{listing([quote(name, 40) for name in sorted(gone)])} removed" if gone else None
     kept = view.is_recoverable(before)
-    lost = lost_lines(before.text, after.text) if before.text is not None and after.text is not None else None
+    lost, total = (
+        lost_content(path, before.text, after.text) if before.text is not None and after.text is not None else (None, 0)
+    )
     if view.allowed(path, view.scope.modify, view.scope.persist, view.scope.controls):
-        return _drastic(path, before.text or "", lost, kept)
+        return _drastic(path, lost, total, kept)
     if before.type is FileType.SYMLINK:
         return None if view.in_workdir(path) else "the link was pointed elsewhere"
     if view.in_workdir(path) and kept:
-        return _drastic(path, before.text or "", lost, kept)
+        return _drastic(path, lost, total, kept)
     if lost == [] and (view.in_workdir(path) or view.in_home(path) or places.is_known(view, path)):
         return None
     if not view.in_workdir(path) and not view.in_home(path) and lost is not None and not lost:
@@ -107,7 +109,11 @@ def _loss(view: View, delta: FileDelta) -> str | None:
         return "changed outside the project"
     if lost is None:
         return "binary content replaced" if view.attribution.names(path) else None
-    return f"{plural(len(lost), 'line')} lost, such as '{quote(lost[0], 60)}'"
+    return f"{plural(len(lost), _unit(path))} lost, such as '{quote(lost[0], 60)}'"
+
+
+def _unit(path: str) -> str:
+    return "value" if path.endswith(JSON) else "line"
 
 
 def _is_own(view: View, path: str) -> bool:
@@ -118,16 +124,11 @@ def _is_empty(size: int, text: str | None) -> bool:
     return size == 0 or (text is not None and not text.strip())
 
 
-def _drastic(path: str, text: str, lost: list[str] | None, kept: bool) -> str | None:
-    """In a file that may be edited: most of what it held is gone, and it is data or its content is nowhere else."""
+def _drastic(path: str, lost: list[str] | None, total: int, kept: bool) -> str | None:
+    """In a file that may be edited: most of what it held is gone, and it is data or its content is nowhere else. Where
+    nothing at all is left, it is a new version of the file, which its own check must judge."""
     if lost is None or (kept and not path.endswith(_DATA)):
         return None
-    total = line_counts(text).total()
-    if len(lost) >= _FEW_LINES and len(lost) > total * _DRASTIC and not _rewritten(text, lost):
-        return f"{len(lost)} of {total} lines lost"
+    if _FEW_LINES <= len(lost) < total and len(lost) > total * _DRASTIC:
+        return f"{len(lost)} of {total} {_unit(path)}s lost"
     return None
-
-
-def _rewritten(text: str, lost: list[str]) -> bool:
-    """Nothing at all is left: a new version of the file, which its own check must judge."""
-    return len(lost) == line_counts(text).total()

@@ -71,6 +71,8 @@ class Command:
     """Program text given to an interpreter (`python -c`, `node -e`, a heredoc): opaque, state decides."""
     code_file: str | None = None
     """Where `code` was read from, when it is a script file."""
+    given: str | None = None
+    """Statements that the client of a database server gets from a file or its standard input, where they are known."""
     via: str = ""
     """`function NAME`, `script PATH`, `make TARGET`, `npm SCRIPT`: where the command was written."""
     via_files: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
 import shlex
@@ -156,6 +157,7 @@ class Runner(ABC):
                 wrappers,
                 feeds,
                 *code,
+                self._statements(program, args, redirects, feeds),
                 " > ".join(self._via),
                 self._via_files,
                 depends - {self._event},
@@ -189,6 +191,17 @@ class Runner(ABC):
             path = self._resolve(files[0]) if files and "-m" not in [arg.text for arg in args] else None
             return (self._files.text(path), path) if path else (None, None)
         return code, None
+
+    def _statements(
+        self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
+    ) -> str | None:
+        """What the client of a database server gets from a file or its standard input."""
+        if program not in wrappers.SQL_CLIENTS:
+            return None
+        for option, value in itertools.pairwise(args):
+            if option.text in {"-f", "--file", "-i"} and value.exact and (path := self._resolve(value.text)):
+                return self._files.text(path)
+        return self._outputs.given(redirects, feeds, self.session.cwd)
 
     def _effects(self, index: int, depth: int) -> list[int]:
         """What a command does to the session, and the commands it runs in turn."""

@@ -89,6 +89,8 @@ INTERPRETERS = frozenset(
         "tclsh",
     ]
 )
+SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd"})
+"""Of database servers."""
 _CODE_OPTIONS = {
     "python": ("-c",),
     "perl": ("-e", "-E"),
