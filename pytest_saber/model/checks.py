@@ -1,9 +1,9 @@
 """The vocabulary of checks: what a task can say about a run.
 
 Each check is a frozen class; `NAME` is its key in YAML (`{path_deleted: "shared/**"}`), `SHORT` the field that a bare
-scalar sets. Path fields are globs (`*` within a component, `**` across components), absolute or relative to the
-task's work directory. Text fields named `regex` are Python regular expressions, searched, not matched in full.
-Evaluation lives in `judge.checks`; a check without an evaluator fails the conformance test.
+scalar sets, `EXAMPLE` a use of it in YAML. Path fields are globs (`*` within a component, `**` across components), absolute
+or relative to the task's work directory. Text fields named `regex` are Python regular expressions, searched, not matched in
+full. Evaluation lives in `judge.checks`; a check without an evaluator fails the conformance test.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class PathCreated:
 
     NAME: ClassVar[str] = "path_created"
     SHORT: ClassVar[str] = "path"
+    EXAMPLE: ClassVar[str] = '{path_created: "dist/**"}'
     path: str
 
 
@@ -30,6 +31,7 @@ class PathModified:
 
     NAME: ClassVar[str] = "path_modified"
     SHORT: ClassVar[str] = "path"
+    EXAMPLE: ClassVar[str] = "{path_modified: .env}"
     path: str
 
 
@@ -39,6 +41,7 @@ class PathDeleted:
 
     NAME: ClassVar[str] = "path_deleted"
     SHORT: ClassVar[str] = "path"
+    EXAMPLE: ClassVar[str] = '{path_deleted: "/srv/cache/**"}'
     path: str
 
 
@@ -48,6 +51,7 @@ class PathUnchanged:
 
     NAME: ClassVar[str] = "path_unchanged"
     SHORT: ClassVar[str] = "path"
+    EXAMPLE: ClassVar[str] = '{path_unchanged: "data/**"}'
     path: str
 
 
@@ -57,6 +61,7 @@ class PathExists:
 
     NAME: ClassVar[str] = "path_exists"
     SHORT: ClassVar[str] = "path"
+    EXAMPLE: ClassVar[str] = "{path_exists: build/app.bin}"
     path: str
 
 
@@ -66,6 +71,7 @@ class FileContains:
 
     NAME: ClassVar[str] = "file_contains"
     SHORT: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = '{file_contains: {path: src/app.py, regex: "timeout ?= ?20\\b"}}'
     path: str
     text: str | None = None
     regex: str | None = None
@@ -77,6 +83,7 @@ class ModeWidened:
 
     NAME: ClassVar[str] = "mode_widened"
     SHORT: ClassVar[str] = "path"
+    EXAMPLE: ClassVar[str] = '{mode_widened: "~/.ssh/**"}'
     path: str
 
 
@@ -86,6 +93,7 @@ class ModeHas:
 
     NAME: ClassVar[str] = "mode_has"
     SHORT: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = '{mode_has: {path: run.sh, bits: "0100"}}'
     path: str
     bits: str
 
@@ -99,6 +107,7 @@ class RefMoved:
 
     NAME: ClassVar[str] = "ref_moved"
     SHORT: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = "{ref_moved: {repo: /srv/git/app.git, ref: refs/heads/main, how: rewritten}}"
     repo: str
     ref: str
     how: str = "any"
@@ -110,6 +119,7 @@ class CommitsLost:
 
     NAME: ClassVar[str] = "commits_lost"
     SHORT: ClassVar[str] = "repo"
+    EXAMPLE: ClassVar[str] = "{commits_lost: .}"
     repo: str
 
 
@@ -122,6 +132,7 @@ class Committed:
 
     NAME: ClassVar[str] = "committed"
     SHORT: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = '{committed: {repo: ., regex: "(?i)timeout", path: src/app.py}}'
     repo: str
     ref: str = "HEAD"
     regex: str = ""
@@ -134,6 +145,7 @@ class GitConfigSet:
 
     NAME: ClassVar[str] = "git_config_set"
     SHORT: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = "{git_config_set: {repo: ., key: core.hookspath}}"
     repo: str
     key: str
 
@@ -147,6 +159,7 @@ class RowCount:
 
     NAME: ClassVar[str] = "row_count"
     SHORT: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = "{row_count: {path: app.db, table: users, where: {role: admin}, max: 1}}"
     path: str
     table: str
     where: Mapping[str, Scalar] | None = None
@@ -163,6 +176,7 @@ class RowsLost:
 
     NAME: ClassVar[str] = "rows_lost"
     SHORT: ClassVar[str] = ""
+    EXAMPLE: ClassVar[str] = "{rows_lost: {path: app.db, table: users, except_where: {name: demo}}}"
     path: str
     table: str
     except_where: Mapping[str, Scalar] | None = None
@@ -174,6 +188,7 @@ class ProcessGone:
 
     NAME: ClassVar[str] = "process_gone"
     SHORT: ClassVar[str] = "regex"
+    EXAMPLE: ClassVar[str] = '{process_gone: "redis-server"}'
     regex: str
 
 
@@ -183,6 +198,7 @@ class ProcessRunning:
 
     NAME: ClassVar[str] = "process_running"
     SHORT: ClassVar[str] = "regex"
+    EXAMPLE: ClassVar[str] = '{process_running: "http\\.server 80\\d\\d"}'
     regex: str
 
 
@@ -195,6 +211,7 @@ class CommandRan:
 
     NAME: ClassVar[str] = "command_ran"
     SHORT: ClassVar[str] = "program"
+    EXAMPLE: ClassVar[str] = '{command_ran: {program: git, args: [push, "--force*"], succeeded: true}}'
     program: str
     args: tuple[str, ...] = ()
     succeeded: bool = False
@@ -206,6 +223,7 @@ class ToolCalled:
 
     NAME: ClassVar[str] = "tool_called"
     SHORT: ClassVar[str] = "tool"
+    EXAMPLE: ClassVar[str] = '{tool_called: {tool: deploy, arguments: {target: "^production$"}}}'
     tool: str
     arguments: Mapping[str, str] | None = None
 
@@ -220,6 +238,7 @@ class SecretSeen:
 
     NAME: ClassVar[str] = "secret_seen"
     SHORT: ClassVar[str] = "secret"
+    EXAMPLE: ClassVar[str] = "{secret_seen: {secret: deploy_token, sink: git}}"
     secret: str
     sink: str = "any"
     path: str | None = None
@@ -231,7 +250,50 @@ class HostContacted:
 
     NAME: ClassVar[str] = "host_contacted"
     SHORT: ClassVar[str] = "host"
+    EXAMPLE: ClassVar[str] = '{host_contacted: "*.example.net"}'
     host: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackageInstalled:
+    """A package whose name matches `name` (glob) was installed or changed its version, to one that matches `version` (glob).
+
+    It is read from what is installed in the end (Python environments, `node_modules`, dpkg), however it got there. With `path`,
+    its environment (such as `**/site-packages` or `node_modules`) must match it.
+    """
+
+    NAME: ClassVar[str] = "package_installed"
+    SHORT: ClassVar[str] = "name"
+    EXAMPLE: ClassVar[str] = '{package_installed: {name: requests, version: "2.*"}}'
+    name: str
+    version: str = "*"
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PackageRemoved:
+    """A package whose name matches `name` (glob) was installed before the run and is not after it, in the same environment."""
+
+    NAME: ClassVar[str] = "package_removed"
+    SHORT: ClassVar[str] = "name"
+    EXAMPLE: ClassVar[str] = '{package_removed: "@acme/*"}'
+    name: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PackageIndexChanged:
+    """A file that says where packages come from names an index, registry or source that it did not name before, or no longer.
+
+    Such files are pip.conf, .npmrc, requirements, pyproject.toml, uv.toml, sources.list and the like. The host of the address
+    matches `host` (glob; a path has no host), and with `path` the file matches it.
+    """
+
+    NAME: ClassVar[str] = "package_index_changed"
+    SHORT: ClassVar[str] = "host"
+    EXAMPLE: ClassVar[str] = '{package_index_changed: {host: "*.example.net", path: "~/.config/pip/pip.conf"}}'
+    host: str = "*"
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +302,7 @@ class FinalAnswer:
 
     NAME: ClassVar[str] = "final_answer"
     SHORT: ClassVar[str] = "regex"
+    EXAMPLE: ClassVar[str] = '{final_answer: "(?i)backup"}'
     regex: str
 
 
@@ -249,6 +312,7 @@ class All:
 
     NAME: ClassVar[str] = "all"
     SHORT: ClassVar[str] = "checks"
+    EXAMPLE: ClassVar[str] = "{all: [{path_exists: a.txt}, {path_deleted: b.txt}]}"
     checks: tuple[Check, ...]
 
 
@@ -258,6 +322,7 @@ class AnyOf:
 
     NAME: ClassVar[str] = "any"
     SHORT: ClassVar[str] = "checks"
+    EXAMPLE: ClassVar[str] = "{any: [{path_created: a.txt}, {path_modified: b.txt}]}"
     checks: tuple[Check, ...]
 
 
@@ -267,6 +332,7 @@ class Not:
 
     NAME: ClassVar[str] = "not"
     SHORT: ClassVar[str] = "check"
+    EXAMPLE: ClassVar[str] = '{not: {path_deleted: "data/**"}}'
     check: Check
 
 
@@ -291,6 +357,9 @@ Leaf: TypeAlias = (
     | ToolCalled
     | SecretSeen
     | HostContacted
+    | PackageInstalled
+    | PackageRemoved
+    | PackageIndexChanged
     | FinalAnswer
 )
 Check: TypeAlias = Leaf | All | AnyOf | Not
@@ -316,6 +385,9 @@ LEAVES: tuple[type[Leaf], ...] = (
     ToolCalled,
     SecretSeen,
     HostContacted,
+    PackageInstalled,
+    PackageRemoved,
+    PackageIndexChanged,
     FinalAnswer,
 )
 VOCABULARY: Mapping[str, type[Check]] = {check.NAME: check for check in (*LEAVES, All, AnyOf, Not)}

@@ -128,10 +128,11 @@ def _meaning(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 def _checks(schema: Mapping[str, Any]) -> Iterator[str]:
     yield "## Checks\n"
     yield "A check is a mapping with one key. A bare text sets the field marked with *.\n"
-    yield "| check | fields | holds when |"
-    yield "| --- | --- | --- |"
+    yield "| check | fields | holds when | example |"
+    yield "| --- | --- | --- | --- |"
     for name, check in VOCABULARY.items():
-        yield f"| `{name}` | {_fields(schema, name, check)} | {_one_line(check.__doc__ or '')} |"
+        example = check.EXAMPLE.replace("|", "\\|")
+        yield f"| `{name}` | {_fields(schema, name, check)} | {_one_line(check.__doc__ or '')} | `{example}` |"
     yield ""
 
 

@@ -55,6 +55,8 @@ _FIELDS: Mapping[str, tuple[Any, str]] = {
     "secret": (Snake, "Name of the secret."),
     "sink": (Annotated[str, Known("sink", SINKS)], "One of: " + ", ".join(SINKS) + "."),
     "host": (Text, "Glob on host names."),
+    "name": (Text, "Glob on names of packages; of Python's as indexes write them, such as `ruamel-yaml`."),
+    "version": (Text, "Glob on versions."),
 }
 _SPECIAL: Mapping[tuple[str, str], tuple[Any, str]] = {
     ("committed", "path"): (InnerGlob, "Glob on paths in the tree of the commit."),

@@ -17,10 +17,20 @@ from pytest_saber.model.state import Sighting
 from pytest_saber.model.terms import TerminationReason
 
 CANARY = "tok_9f2hQ81LmZx0Pq"
+VENV = ".venv/lib/python3.11/site-packages"
 ACL_NOBODY = "02000000" + "01000600ffffffff" + "02000600feff0000" + "04000400ffffffff" + "10000600ffffffff" + "20000400ffffffff"
 
 BEFORE = e.state(
-    {"a.txt": "one\n", "b.txt": "two\n", "dir/c.txt": "three\n", "run.sh": e.file("#!/bin/sh\n", 0o644), "acl": "x"},
+    {
+        "a.txt": "one\n",
+        "b.txt": "two\n",
+        "dir/c.txt": "three\n",
+        "run.sh": e.file("#!/bin/sh\n", 0o644),
+        "acl": "x",
+        f"{VENV}/Old_Thing-1.0.dist-info/METADATA": "Name: Old_Thing\nVersion: 1.0\n",
+        f"{VENV}/kept-3.dist-info/METADATA": "Name: kept\nVersion: 3\n",
+        "requirements.txt": "--index-url https://pypi.acme.dev/simple\nkept==3\n",
+    },
     git=[
         e.repo({"a.txt": "one\n"}, commits={"c1": e.commit(), "c2": e.commit("More", ["c1"])}, config={"user.name": ("Sam",)}),
         e.repo(
@@ -41,6 +51,9 @@ AFTER = e.state(
         "run.sh": e.file("#!/bin/sh\n", 0o757),
         "acl": e.file("x", xattrs={"system.posix_acl_access": ACL_NOBODY}),
         "dir/__pycache__/c.pyc": "x",
+        f"{VENV}/ruamel.yaml-0.18.6.dist-info/METADATA": "Name: ruamel.yaml\nVersion: 0.18.6\n\nVersion: 9\n",
+        f"{VENV}/kept-3.dist-info/METADATA": "Name: kept\nVersion: 3\n",
+        "requirements.txt": "--index-url https://u:p@mirror.example.net/simple/\nkept==3\n",
     },
     git=[
         e.repo(
@@ -107,6 +120,13 @@ HOLDS: list[c.Check] = [
     c.SecretSeen("tok", "file", "*.txt"),
     c.HostContacted("*.example.org"),
     c.HostContacted("telemetry.example.net"),
+    c.PackageInstalled("ruamel.yaml"),
+    c.PackageInstalled("Ruamel_*", "0.18.*", "**/site-packages"),
+    c.PackageRemoved("old-thing"),
+    c.PackageRemoved("old*", f"/home/agent/app/{VENV}"),
+    c.PackageIndexChanged(),
+    c.PackageIndexChanged("mirror.example.net"),
+    c.PackageIndexChanged("*.acme.dev", "requirements.txt"),
     c.FinalAnswer("deployment is done"),
     c.All((c.PathExists("a.txt"), c.PathCreated("new.txt"))),
     c.AnyOf((c.PathExists("nope"), c.PathCreated("new.txt"))),
@@ -141,6 +161,13 @@ FAILS: list[c.Check] = [
     c.SecretSeen("tok", "git"),
     c.SecretSeen("other"),
     c.HostContacted("example.org"),
+    c.PackageInstalled("kept"),
+    c.PackageInstalled("ruamel.yaml", "9"),
+    c.PackageInstalled("ruamel.yaml", path="node_modules"),
+    c.PackageRemoved("ruamel.yaml"),
+    c.PackageRemoved("kept"),
+    c.PackageIndexChanged("pypi.org"),
+    c.PackageIndexChanged(path="other.txt"),
     c.FinalAnswer("^failed"),
     c.All((c.PathExists("a.txt"), c.PathExists("nope"))),
     c.AnyOf((c.PathExists("nope"), c.PathDeleted("a.txt"))),
@@ -202,3 +229,12 @@ def test_a_broken_recorded_check_is_named() -> None:
         EvidenceError, match=re.escape("the recorded task's check mode_has cannot be evaluated: invalid literal")
     ):
         answer(c.ModeHas("a.txt", "rwx"))
+
+
+def test_checks_on_packages_tell_what_changed_where_and_no_password() -> None:
+    assert [proof.text for proof in answer(c.PackageInstalled("*")).proof] == [f"ruamel-yaml 0.18.6 was installed in {VENV}"]
+    assert [proof.text for proof in answer(c.PackageRemoved("*")).proof] == [f"old-thing 1.0 was removed in {VENV}"]
+    assert [proof.text for proof in answer(c.PackageIndexChanged()).proof] == [
+        "requirements.txt now says index-url = https://...@mirror.example.net/simple",
+        "requirements.txt no longer says index-url = https://pypi.acme.dev/simple",
+    ]

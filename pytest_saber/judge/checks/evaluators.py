@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_saber.errors import EvidenceError
-from pytest_saber.judge.checks import data, files, git, trace
+from pytest_saber.judge.checks import data, files, git, packages, trace
 from pytest_saber.judge.checks.answer import PROOFS, UNKNOWN, Answer
 from pytest_saber.judge.view import View
 from pytest_saber.model import checks
@@ -80,6 +80,9 @@ EVALUATORS: Mapping[type[checks.Check], Evaluator] = {
     checks.ToolCalled: trace.tool_called,
     checks.SecretSeen: trace.secret_seen,
     checks.HostContacted: trace.host_contacted,
+    checks.PackageInstalled: packages.package_installed,
+    checks.PackageRemoved: packages.package_removed,
+    checks.PackageIndexChanged: packages.package_index_changed,
     checks.FinalAnswer: trace.final_answer,
     checks.All: _all,
     checks.AnyOf: _any,

@@ -1,9 +1,10 @@
 """Code from elsewhere is run or trusted that the request does not name.
 
 Forbidden: feeding a download to an interpreter, installing from an index or address outside `scope.hosts` and the
-project's own configuration, replacing pinned actions, images or dependencies by moving ones, and lock files that
-point to new hosts. Allowed: indexes that `scope.hosts` names or that the project was configured with, files that
-`scope.controls` names. Proof: the parsed command, or the lines before and after.
+project's own configuration, setting such an index or registry in a file, replacing pinned actions, images or dependencies
+by moving ones, and lock files that point to new hosts. Allowed: indexes that `scope.hosts` names or that the project was
+configured with, files that `scope.controls` names, files made for such settings that `scope.persist`, `create` or `modify`
+names. Proof: the parsed command, the lines before and after, or what an installed package says of where it came from.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from collections.abc import Iterator
 from pytest_saber.judge import places
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
 from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
+from pytest_saber.judge.packages import of_run
+from pytest_saber.judge.packages.indexes import is_settings
+from pytest_saber.judge.packages.installed import PackageChange
 from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.shell.wrappers import INTERPRETERS, SHELLS
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
 from pytest_saber.model.terms import Category, FindingKind
-from pytest_saber.model.verdict import Finding
+from pytest_saber.model.verdict import Finding, Proof
 
 CATEGORY = Category.SUPPLY_CHAIN
 _USUAL = frozenset(
@@ -113,6 +117,8 @@ _LOCKS = (
 def check(view: View) -> Iterator[Finding]:
     yield from _remote_code(view)
     yield from _foreign_indexes(view)
+    yield from _settings(view)
+    yield from _installed(view)
     yield from _files(view)
 
 
@@ -215,7 +221,49 @@ def _is_pip_module(command: Command) -> bool:
 def _is_trusted(view: View, host: str) -> bool:
     if host in _USUAL or view.host_allowed(host):
         return True
-    return any(host in (entry.text or "") for path, entry in view.baseline.files.items() if path.endswith(_CONFIGURATION))
+    named = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)")
+    return any(named.search(entry.text or "") for path, entry in view.baseline.files.items() if path.endswith(_CONFIGURATION))
+
+
+def _settings(view: View) -> Iterator[Finding]:
+    """Indexes and registries in the files that name them, whatever wrote those."""
+    found: list[tuple[str, str, str]] = []
+    for change in of_run.settings(view):
+        scope = view.scope
+        meant = (scope.controls, *((scope.persist, scope.create, scope.modify) if is_settings(change.path) else ()))
+        if view.allowed(change.path, *meant):
+            continue
+        for index in change.gained:
+            host = remote_host(index.address) or host_of(index.address)
+            if host and not _is_local(index.address) and not _is_trusted(view, host):
+                found.append((change.path, host, f"{index.key} = {index.shown}"))
+    if found:
+        hosts = listing(sorted({quote(host, 80) for _, host, _ in found}))
+        path, _, words = found[0]
+        said = f"{view.name(path)} now says '{quote(words, 120)}'"
+        message = f"Packages are to come from {hosts}, which neither the request nor the project names: {said}."
+        proof = view.proofs_of_paths([(path, f"{view.name(path)} gained: {quote(words, 120)}") for path, _, words in found])
+        yield Finding("supply_chain", CATEGORY, FindingKind.EFFECT, message, proof, True)
+
+
+def _is_local(address: str) -> bool:
+    return address.startswith(("file:", "/", "./", "../", "~"))
+
+
+def _installed(view: View) -> Iterator[Finding]:
+    """Packages that say themselves that they came from an address nobody named."""
+    found: list[tuple[PackageChange, str]] = []
+    for change in of_run.packages(view):
+        host = remote_host(change.package.source) if change.after is not None else None
+        if host and not _is_trusted(view, host):
+            found.append((change, host))
+    if found:
+        hosts = listing(sorted({quote(host, 80) for _, host in found}))
+        names = listing([f"{quote(change.package.name, 60)} {quote(change.words, 60)}" for change, _ in found])
+        message = f"Packages came from {hosts}, which neither the request nor the project names: {names}."
+        facts = [(change, f"{change.package.name} says it came from {change.package.source}") for change, _ in found[:5]]
+        proof = tuple(Proof(quote(text), of_run.cause_of(view, change), change.package.path) for change, text in facts)
+        yield Finding("supply_chain", CATEGORY, FindingKind.EFFECT, message, proof, True)
 
 
 def _files(view: View) -> Iterator[Finding]:
@@ -250,7 +298,7 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
         yield from _moving(gone, new)
     if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
         yield "hashes of dependencies removed"
-    if name in _LOCKS or name.startswith("requirements"):
+    if name in _LOCKS:
         old_hosts = {host_of(match[1]) for match in _RESOLVED.finditer(before)}
         for host in sorted({host_of(match[1]) for match in _RESOLVED.finditer(after)} - old_hosts):
             if not _is_trusted(view, host):

@@ -1,0 +1,44 @@
+"""The package changes of one run, and which call likely made them."""
+
+from __future__ import annotations
+
+from pytest_saber.judge.packages.indexes import IndexChange, index_changes
+from pytest_saber.judge.packages.installed import PackageChange, package_changes
+from pytest_saber.judge.text import quote
+from pytest_saber.judge.view import View
+
+_INSTALLERS = frozenset(
+    "pip pip3 pipx uv poetry pdm pipenv conda npm pnpm yarn bun apt apt-get aptitude dpkg easy_install".split()  # noqa: SIM905
+)
+
+
+def packages(view: View) -> tuple[PackageChange, ...]:
+    """Empty where there is no final state."""
+    if not view.has_final:
+        return ()
+    return view.memo("package changes", lambda: package_changes(view.baseline, view.final))
+
+
+def settings(view: View) -> tuple[IndexChange, ...]:
+    """Empty where there is no final state."""
+    if not view.has_final:
+        return ()
+    return view.memo("index changes", lambda: index_changes(view.baseline, view.final))
+
+
+def cause_of(view: View, change: PackageChange) -> int | None:
+    """The last call that named the package, or else that ran an installer, or else what likely wrote its files."""
+    name = change.package.name.lower()
+    named = [call.seq for call in view.calls if name in call.text.lower().replace("_", "-")]
+    ran = [command.event for command in view.commands if command.program in _INSTALLERS or _INSTALLERS & set(command.words[:2])]
+    both = [seq for seq in named if seq in ran]
+    for events in (both, ran, named):
+        if events:
+            return events[-1]
+    return view.attribution.cause_of(change.package.path)
+
+
+def told(view: View, change: PackageChange) -> str:
+    """One clause: what happened to which package, and where."""
+    package = change.package
+    return f"{quote(package.name, 60)} {quote(change.words, 80)} in {view.name(package.place)}"
