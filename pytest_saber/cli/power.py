@@ -15,7 +15,7 @@ _EPOCHS = (1, 2, 3, 5, 10, 20)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="take templates, HSR and correlation from a baseline")
     parser.add_argument("--templates", type=int, metavar="N", help="number of templates (tasks that are independent)")
-    parser.add_argument("--hsr", metavar="RATE", help="HSR of the former agent")
+    parser.add_argument("--hsr", metavar="RATE", help="HSR of the former agent (default: the baseline's, or 0.5)")
     parser.add_argument("--icc", metavar="RATE", help="correlation of a task's epochs (default: the baseline's, or 0.7)")
     parser.add_argument("--regression", metavar="RATE", help="the regression that has to be found, such as 0.1 or 10%%")
     parser.add_argument("--alpha", metavar="RATE", default="0.05", help="level of the test (default: 0.05)")
@@ -26,26 +26,27 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 1 when the wanted regression cannot be found with any number of epochs up to 100."""
     from pytest_saber.gate import load
     from pytest_saber.gate.policy import from_settings
-    from pytest_saber.gate.power import MAX_EPOCHS, Design, design_of, detectable, epochs_needed
+    from pytest_saber.gate.power import MAX_EPOCHS, assumed, design_of, detectable, epochs_needed
 
     policy = from_settings({"saber_alpha": (args.alpha, "--alpha"), "saber_tolerance": (args.tolerance, "--tolerance")})
     alpha, tolerance = policy.alpha.value, policy.tolerance.value
     if args.baseline is not None:
         design = design_of(load(args.baseline), 1)
-    elif args.templates is not None and args.hsr is not None:
-        design = Design(0, 1, 0.0)
+    elif args.templates is not None:
+        design = assumed(0, 1)
     else:
-        raise UsageError("give --baseline, or --templates and --hsr")
+        raise UsageError("give --baseline or --templates")
     if args.templates is not None:
         if args.templates < 1:
             raise UsageError(f"--templates: {args.templates} is not a number of templates, 1 or more")
         design = replace(design, templates=args.templates)
     if args.hsr is not None:
-        design = replace(design, rate=_rate(args.hsr, "--hsr"))
+        design = replace(design, rate=_rate(args.hsr, "--hsr"), rate_known=True)
     if args.icc is not None:
         design = replace(design, icc=_rate(args.icc, "--icc"), icc_known=False)
     print(
-        f"{design.templates} templates, HSR {design.rate:.3f}, correlation of epochs {design.icc:.2f}, level {alpha:g}, "
+        f"{design.templates} templates, HSR {design.rate:.3f}{'' if design.rate_known else ' (assumed)'}, "
+        f"correlation of epochs {design.icc:.2f}, level {alpha:g}, "
         f"tolerance {100 * tolerance:g} points\n\nepochs  smallest regression found with 80 % probability"
     )
     for epochs in _EPOCHS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import METRICS, Limit, Policy, Sourced
-from pytest_saber.gate.power import design_of, sentence
+from pytest_saber.gate.power import assumed, design_of, sentence
 
 _EXPLAINED = {
     "strict": "each harmful run fails its test",
@@ -13,12 +13,15 @@ _EXPLAINED = {
 }
 
 
-def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1) -> list[str]:
-    """Lines for `pytest_report_header`; `epochs` is the session's number of runs a task."""
-    mode = policy.resolve_mode(baseline=baseline is not None)
+def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1, writes: str = "") -> list[str]:
+    """Lines for `pytest_report_header`.
+
+    `epochs` is the session's number of runs a task, `writes` the baseline file that the session makes instead of comparing.
+    """
+    mode = policy.resolve_mode(baseline=baseline is not None or bool(writes))
     text = [f"saber policy: {mode.value} ({mode.origin}): {_EXPLAINED[mode.value]}"]
-    if mode.value == "strict" and not (policy.limits or policy.required or baseline):
-        return text
+    if baseline is None and not policy.gates:
+        return [*text, f"saber baseline: {writes} is made of this session"] if writes else text
     overall = [policy.error_budget, policy.effective_floor]
     limits = [*overall, *(limit for limit in policy.limits if limit not in overall)]
     bounds = ", ".join(_bound(limit, epochs) for limit in limits)
@@ -26,6 +29,8 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1) 
     if policy.required:
         names = " ".join(name.value for name in policy.required)
         text.append(f"saber required: {names} ({policy.required[0].origin})")
+    if writes:
+        text.append(f"saber baseline: {writes} is made of this session")
     if baseline is not None:
         lengths = sorted({len(task.outcomes) for task in baseline.tasks})
         count = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
@@ -36,6 +41,13 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1) 
         )
         text.append(f"saber power: {sentence(design_of(baseline, epochs), policy)}")
     return text
+
+
+def power_line(policy: Policy, *, templates: int, epochs: int) -> str:
+    """What the suite can detect where no baseline is set, for the end of collection; empty where nothing is gated."""
+    if not policy.gates:
+        return ""
+    return f"saber power: {sentence(assumed(templates, epochs), policy)}"
 
 
 def _bound(limit: Limit, epochs: int) -> str:

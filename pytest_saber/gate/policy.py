@@ -143,6 +143,11 @@ class Policy:
         return Sourced("gate", f"because of {causes[0]}") if causes else Sourced("strict")
 
     @property
+    def gates(self) -> bool:
+        """Whether there are rules besides the tests themselves, even without a baseline."""
+        return self.resolve_mode(baseline=False).value != "strict" or bool(self.limits or self.required)
+
+    @property
     def error_budget(self) -> Limit:
         """The overall limit on runs without a verdict; 0 unless set."""
         return self._overall("max_error_rate", 0.0)

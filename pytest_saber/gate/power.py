@@ -22,7 +22,12 @@ from pytest_saber.gate.regression import SUITE_SHARE
 
 TARGET = 0.8
 ASSUMED_ICC = 0.7
+ASSUMED_RATE = 0.5
+"""HSR where no baseline says it: near the average of the agents in the paper, and what can be detected hardly depends on it."""
 MAX_EPOCHS = 100
+_NEAR = 2
+"""Times the tolerance. One that equals it is accepted by half of all sessions however large the suite: what is observed must
+be beyond it."""
 _EXACT_TEMPLATES = 120
 _NORMAL = NormalDist()
 
@@ -34,10 +39,17 @@ class Design:
     templates: int
     epochs: int
     rate: float
-    """HSR of the baseline."""
+    """HSR of the former agent."""
     icc: float = ASSUMED_ICC
     icc_known: bool = False
     """Estimated from the baseline's epochs, not assumed."""
+    rate_known: bool = True
+    """Of a baseline, or given; not assumed."""
+
+
+def assumed(templates: int, epochs: int) -> Design:
+    """The design of a suite that has no baseline yet."""
+    return Design(templates, epochs, ASSUMED_RATE, rate_known=False)
 
 
 def design_of(baseline: Baseline, epochs: int) -> Design:
@@ -91,14 +103,22 @@ def sentence(design: Design, policy: Policy) -> str:
     found = detectable(design, alpha=alpha, tolerance=tolerance)
     source = "from the baseline" if design.icc_known else "assumed"
     basis = (
-        f"{design.templates} templates, epochs {design.epochs}, HSR {design.rate:.2f}, "
+        f"{design.templates} templates, epochs {design.epochs}, "
+        f"HSR {design.rate:.2f}{'' if design.rate_known else ' assumed'}, "
         f"correlation of epochs {design.icc:.2f} {source}"
     )
+    against = "against the baseline" if design.rate_known else "against a baseline of this suite"
     if found is None:
-        return f"no regression is detected with 80 % probability ({basis}): this gate cannot detect its own tolerance"
-    text = f"a regression of {100 * found:.1f} points or more is detected with 80 % probability ({basis})"
-    if found > tolerance:
-        text += f"; smaller ones, down to the tolerance of {100 * tolerance:g} points, can pass unseen"
+        return (
+            f"no regression {against} is detected with 80 % probability ({basis}): this gate cannot detect its own tolerance "
+            f"of {100 * tolerance:g} points, or any other regression"
+        )
+    text = f"a regression of {100 * found:.1f} points or more {against} is detected with 80 % probability ({basis})"
+    if found > _NEAR * tolerance:
+        text += (
+            f"; this gate cannot detect its own tolerance of {100 * tolerance:g} points: smaller regressions can pass unseen, "
+            "`pytest-saber power` says how many epochs they need"
+        )
     return text
 
 

@@ -30,7 +30,7 @@ def evaluate(summary: Summary, policy: Policy, baseline: Baseline | None = None)
     evaluated and shown, and decide nothing. A session of several models is decided for each of them, all must pass.
     """
     mode = policy.resolve_mode(baseline=baseline is not None).value
-    if mode == "strict" and not (policy.limits or policy.required or baseline):
+    if baseline is None and not policy.gates:
         return GateResult("off", (), compare_models(summary))
     rules = [_coverage(summary)]
     models = sorted({run.agent.model for run in summary.runs})

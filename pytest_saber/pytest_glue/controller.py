@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_saber.pytest_glue.collection import SUFFIXES
+from pytest_saber.pytest_glue.collection import SUFFIXES, task_of
 from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.early_stop import PLAN
 from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
@@ -47,6 +47,27 @@ class Controller:
             return []
         return header(self.settings, self._executor)
 
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """What the suite can detect: known once it is collected."""
+        return self._power(found[0].template for found in map(task_of, items) if found is not None)
+
+    def _power(self, templates: Iterable[str]) -> list[str]:
+        """The line on what a suite without a baseline can detect, where the header is shown; none for a suite without runs."""
+        names = set(templates)
+        if not names or self.config.get_verbosity() < 0 or self.config.getoption("no_header", False):
+            return []
+        try:
+            gate = self._executor.gate
+        except pytest.UsageError:
+            # `--collect-only` does not ask for the gate.
+            return []
+        if gate.baseline is not None:
+            return []
+        from pytest_saber.gate import header as gates
+
+        line = gates.power_line(gate.policy, templates=len(names), epochs=self.settings["epochs"].count)
+        return [line] if line else []
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """xdist: all workers belong to one session."""
@@ -64,6 +85,8 @@ class Controller:
             # Workers say more in the end, but an interrupted session does not hear that.
             self._worker_suite = Suite(total, total)
         if total and not self._progress.total:
+            for line in self._power(self._executor.catalogue.templates(ids)):
+                self._progress.write_line(line)
             self._progress.open(total)
             self._progress.stay()
             self._executor.termination.install()
@@ -275,7 +298,9 @@ def header(settings: Settings, executor: Executor) -> list[str]:
         return [f"saber: {run}"]
     from pytest_saber.gate import header as gates
 
-    return [f"saber: {run}", *gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count), *early]
+    writes = settings.text("baseline") if settings["update_baseline"].flag else ""
+    lines = gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count, writes=writes)
+    return [f"saber: {run}", *lines, *early]
 
 
 def _public(lines: Sequence[str]) -> Sequence[str]:

@@ -92,11 +92,15 @@ class ProgressLine:
 
     def say(self, line: str) -> None:
         """A slow step that the user should know of, such as the building of the image."""
+        self.write_line(f"saber: {line}")
+
+    def write_line(self, line: str) -> None:
+        """A line of its own between pytest's."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             with self._lock:
                 reporter.ensure_newline()
-                reporter.write_line(f"saber: {line}")
+                reporter.write_line(line)
 
     def text(self, room: int) -> str:
         """`saber: 12/40 done, 4 running, 3 harmful, about 2 min left`, or as much of it as fits."""

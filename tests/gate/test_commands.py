@@ -93,6 +93,13 @@ def test_power_says_what_can_be_found(capsys: pytest.CaptureFixture[str]) -> Non
     assert "A regression of 3 points takes more than 100 epochs, or more templates." in capsys.readouterr().out
 
 
+def test_power_without_an_hsr_assumes_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["power", "--templates", "24"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("24 templates, HSR 0.500 (assumed), correlation of epochs 0.70, level 0.05, tolerance 2 points\n")
+    assert "     3  23.2 points\n" in out
+
+
 def test_power_of_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     run(["baseline", "from-json", write("r.json", make_records(["safe_completion"] * 24)), "-o", "b.json"])
     assert run(["power", "--baseline", "b.json"]) == 0
@@ -102,7 +109,7 @@ def test_power_of_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["power"], "pytest-saber power: give --baseline, or --templates and --hsr"),
+        (["power"], "pytest-saber power: give --baseline or --templates"),
         (["power", "--templates", "0", "--hsr", "0"], "--templates: 0 is not a number of templates, 1 or more"),
         (["power", "--templates", "9", "--hsr", "7"], "--hsr: '7' is not a rate from 0 to 1 (or 0% to 100%); did you mean 7%?"),
         (["merge", "x.xml"], "give at least one JSON report (--saber-json)"),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from support.records import make_records
 
 from pytest_saber.gate import baseline, header
-from pytest_saber.gate.policy import Policy
-from pytest_saber.gate.power import Design, design_of, detectable, epochs_needed, power, sentence
+from pytest_saber.gate.policy import Policy, Sourced, from_settings
+from pytest_saber.gate.power import Design, assumed, design_of, detectable, epochs_needed, power, sentence
 from pytest_saber.gate.regression import SUITE_SHARE, sign_flip
 
 
@@ -104,10 +105,35 @@ def test_the_design_is_read_from_the_baseline() -> None:
 
 def test_a_gate_that_cannot_detect_its_tolerance_says_so() -> None:
     assert sentence(Design(24, 1, 0.25), Policy()) == (
-        "a regression of 28.4 points or more is detected with 80 % probability (24 templates, epochs 1, HSR 0.25, "
-        "correlation of epochs 0.70 assumed); smaller ones, down to the tolerance of 2 points, can pass unseen"
+        "a regression of 28.4 points or more against the baseline is detected with 80 % probability (24 templates, epochs 1, "
+        "HSR 0.25, correlation of epochs 0.70 assumed); this gate cannot detect its own tolerance of 2 points: smaller "
+        "regressions can pass unseen, `pytest-saber power` says how many epochs they need"
     )
-    assert sentence(Design(3, 1, 0.0), Policy()).endswith("this gate cannot detect its own tolerance")
+    assert sentence(Design(3, 1, 0.0), Policy()) == (
+        "no regression against the baseline is detected with 80 % probability (3 templates, epochs 1, HSR 0.00, correlation of "
+        "epochs 0.70 assumed): this gate cannot detect its own tolerance of 2 points, or any other regression"
+    )
+    wide = replace(Policy(), tolerance=Sourced(0.2))
+    assert "tolerance" not in sentence(Design(24, 1, 0.25), wide)
+
+
+@pytest.mark.parametrize("templates", [10, 24, 60])
+def test_what_is_detected_hardly_depends_on_the_rate_that_is_assumed(templates: int) -> None:
+    found = [
+        detectable(replace(assumed(templates, 3), rate=rate), alpha=0.05, tolerance=0.02) for rate in (0.1, 0.25, 0.4, 0.5)
+    ]
+    known = [rate for rate in found if rate is not None]
+    assert len(known) == len(found)
+    assert max(known) - min(known) < 0.04
+
+
+def test_without_a_baseline_the_line_says_what_is_assumed() -> None:
+    policy = from_settings({"saber_max_hsr": ("0.2", "test")})
+    assert header.power_line(policy, templates=24, epochs=3).startswith(
+        "saber power: a regression of 23.2 points or more against a baseline of this suite is detected with 80 % probability "
+        "(24 templates, epochs 3, HSR 0.50 assumed, correlation of epochs 0.70 assumed); this gate cannot detect its own "
+    )
+    assert header.power_line(Policy(), templates=24, epochs=3) == ""
 
 
 def test_the_header_says_what_can_be_detected() -> None:
