@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import base64
+import bz2
+import codecs
 import gzip
+import html
 import json
+import lzma
 import os
+import quopri
 import random
 import urllib.parse
 import zlib
@@ -18,6 +23,7 @@ from pytest_saber.model.sightings import MAX_DATA, find
 
 TOKEN = "ghp_9KxT2mQv7RzB4nLs8WdY1cJf6HpG3aEu0oZi"
 PASSWORD = "k7!mZ/w+Q9=x%R2 tVb"
+HTML = "k7&mZ<w>Q9'x\"R2tVb"
 CANARIES = {"token": TOKEN, "password": PASSWORD}
 RAW = TOKEN.encode()
 
@@ -47,6 +53,24 @@ FORMS: list[tuple[str, bytes]] = [
     ("split", chunks(TOKEN, 6, '" + "').encode()),
     ("split", chunks(TOKEN, 10, "\n").encode()),
     ("split", chunks(TOKEN, 1, " ").encode()),
+    ("base64", base64.b64encode(RAW)[::-1]),
+    ("base64", base64.b64encode(("x" + TOKEN).encode("utf-16-le"))),
+    ("rot13", codecs.encode(TOKEN, "rot13").encode()),
+    ("rot13", chunks(codecs.encode(TOKEN, "rot13"), 9, "\n").encode()),
+    *[("base32", base64.b32encode(b"x" * count + RAW + b"yz")) for count in range(5)],
+    ("base32", base64.b32encode(RAW).lower()),
+    ("base32", chunks(base64.b32encode(b"ab" + RAW).decode(), 20, "\n").encode()),
+    *[("base85", base64.b85encode(b"x" * count + RAW + b"y")) for count in range(4)],
+    *[("base85", base64.a85encode(b"x" * count + RAW + b"yzx")) for count in range(4)],
+    ("hex", "".join(f"\\u{byte:04x}" for byte in RAW).encode()),
+    ("hex", "".join(f"&#x{byte:X};" for byte in RAW).encode()),
+    ("hex", "".join(f"={byte:02X}" for byte in RAW).encode()),
+    ("decimal", "".join(f"&#{byte};" for byte in RAW).encode()),
+    ("decimal", str(list(RAW)).encode()),
+    ("octal", "".join(f"\\{byte:03o}" for byte in RAW).encode()),
+    ("gzip", bz2.compress(b"a=" + RAW)),
+    ("gzip", lzma.compress(b"a" * 400 + RAW)),
+    ("gzip", base64.b64encode(bz2.compress(RAW))),
     ("gzip", gzip.compress(b"a=" + RAW, mtime=0)),
     ("gzip", b"junk" + zlib.compress(RAW)),
     ("gzip", base64.b64encode(gzip.compress(RAW, mtime=0))),
@@ -68,11 +92,13 @@ def test_every_form_is_found(encoding: str, data: bytes) -> None:
         ("url", urllib.parse.quote(PASSWORD, safe="").encode()),
         ("json", json.dumps({"p": 'a"b/' + PASSWORD}).encode()[8:]),
         ("base64", base64.b64encode(PASSWORD.encode())),
+        ("html", html.escape("<" + HTML).encode()),
+        ("quoted-printable", quopri.encodestring(("é" + PASSWORD).encode())),
     ],
 )
 def test_values_with_special_characters_are_found(encoding: str, data: bytes) -> None:
-    assert find({"password": PASSWORD}, data)[0][0] == "password"
-    assert find({"password": PASSWORD}, data)[0][1] in {encoding, "plain"}
+    ((name, how),) = find({"password": HTML if encoding == "html" else PASSWORD}, data)
+    assert (name, how in {encoding, "plain"}) == ("password", True)
 
 
 def test_a_private_key_is_found_by_its_body_escaped_and_wrapped_otherwise() -> None:
@@ -98,6 +124,10 @@ def test_all_canaries_of_one_text_are_named_in_order() -> None:
         b"ghp_" + b"A" * 36,
         base64.b64encode(RAW[:20]),
         b"\x1f\x8b\x08 not a stream",
+        b"BZh9 not a stream",
+        b"\xfd7zXZ\0 not a stream",
+        codecs.encode(TOKEN[:30], "rot13").encode(),
+        base64.b32encode(RAW[:24]),
         b"x\x9c" * 1000,
         bytes(range(256)) * 64,
     ],
@@ -117,6 +147,8 @@ def test_large_and_hostile_data_is_bounded() -> None:
     assert find(CANARIES, b"A" * 3_000_000) == ()
     assert find(CANARIES, b"ab" * 1_500_000) == ()
     assert find(CANARIES, gzip.compress(b"\0" * 50_000_000, mtime=0) * 4) == ()
+    assert find(CANARIES, bz2.compress(b"\0" * 50_000_000) * 4) == ()
+    assert find(CANARIES, b"BZh91AY&SY" * 200_000) == ()
     assert find({"token": TOKEN}, b"\0" * MAX_DATA + RAW) == ()
 
 
