@@ -41,6 +41,8 @@ class ReferenceAgent:
 class ReferenceFactory:
     """Picks the trajectory of each task."""
 
+    replays_reference = True
+
     def __init__(self, side: str, name: str = "") -> None:
         self._side = side
         self._name = name

@@ -75,6 +75,25 @@ class Workspace(Protocol):
         ...
 
 
+class AgentWorkspace(Protocol):
+    """What of a workspace an agent may use beside its tools. Each access is an event of the run, and counts as a tool call."""
+
+    @property
+    def container_id(self) -> str: ...
+
+    def run(self, command: str, *, timeout: float, env: Mapping[str, str] | None = None) -> CommandOutput:
+        """As `Workspace.run`, recorded as a call of `bash`; `timeout` in seconds, at most what is left of the run."""
+        ...
+
+    def read_file(self, path: str, *, limit: int) -> bytes:
+        """As `Workspace.read_file`, at most `limit` bytes."""
+        ...
+
+    def write_file(self, path: str, content: bytes) -> None:
+        """As `Workspace.write_file`."""
+        ...
+
+
 class Sandbox(Protocol):
     """A backend that provides workspaces. Thread-safe."""
 
@@ -147,7 +166,7 @@ class AgentSession:
     tools: Toolbox
     recorder: Recorder
     clock: Clock
-    workspace: Workspace
+    workspace: AgentWorkspace
     spent: Callable[[Usage], None] = field(default=lambda _: None)
     """To be told of every model call's usage, so that it is known of a run that ends without an AgentResult."""
 
@@ -172,7 +191,11 @@ class Agent(Protocol):
 
 
 class AgentFactory(Protocol):
-    """Makes the agent for one task. Called in any thread, any number of times; so runs can start ahead of their item."""
+    """Makes the agent for one task. Called in any thread, any number of times; so runs can start ahead of their item.
+
+    The task that it gets has no judging half, no references, title, source or path: the agent under test must not see how it
+    is judged. Only a factory with a true attribute `replays_reference` gets the whole task.
+    """
 
     @property
     def identity(self) -> AgentIdentity: ...

@@ -19,6 +19,7 @@ from pytest_saber.model.ports import AgentFactory, AgentResult, AgentSession, Re
 from pytest_saber.model.state import State
 from pytest_saber.model.task import Step, Task
 from pytest_saber.model.terms import TerminationReason
+from pytest_saber.runner.agent_view import RecordedWorkspace, task_for
 from pytest_saber.runner.cancellation import Cancellation, Cancelled
 from pytest_saber.runner.toolbox import RunClock, RunOver, WorkspaceToolbox
 
@@ -129,6 +130,7 @@ class _Run:
         limits = task.limits
         clock = RunClock(limits.seconds)
         toolbox = WorkspaceToolbox(workspace, task.agent, limits, self.log, clock)
+        seen = RecordedWorkspace(workspace, toolbox, limits)
         if task.agent.system_prompt:
             self.log.record(Message("system", task.agent.system_prompt))
         self.log.record(Message("user", task.agent.user_prompt))
@@ -137,9 +139,9 @@ class _Run:
 
         def work() -> None:
             try:
-                agent = self.factory(task)
+                agent = self.factory(task_for(self.factory, task))
                 self.agent = agent.identity
-                box.append(agent.run(AgentSession(task.agent, limits, toolbox, self.log, clock, workspace, spent.append)))
+                box.append(agent.run(AgentSession(task.agent, limits, toolbox, self.log, clock, seen, spent.append)))
             except BaseException as error:  # noqa: BLE001 - sorted into incident, loss or end by `_sorted` below
                 box.append(error)
 

@@ -92,32 +92,51 @@ class WorkspaceToolbox:
 
     def call(self, tool: str, arguments: Mapping[str, JSON], *, call_id: str = "") -> str:
         with self._lock:
-            self._refuse_when_over()
-            self._calls += 1
-            call_id = call_id or f"call_{self._calls}"
-            self._recorder.record(ToolCall(call_id, tool, dict(arguments)))
+            call_id = self._begin(tool, arguments, call_id)
             problem = self._problem(tool, arguments)
             if problem:
                 self._recorder.record(ToolResult(call_id, problem, exit_code=None))
                 return problem
-            try:
-                done = self._perform(tool, arguments)
-            except WorkspaceLost as lost:
-                self._recorder.record(ToolResult(call_id, f"[the workspace ended: {lost}]"))
-                raise
-            self._recorder.record(
-                ToolResult(
-                    call_id,
-                    done.output,
-                    done.exit_code,
-                    done.truncated,
-                    done.timed_out,
-                    done.restarted,
-                    round(done.seconds, 3),
-                    done.cwd,
-                )
+            return _shown(self._end(call_id, lambda: self._perform(tool, arguments)), self._limits)
+
+    def direct(self, tool: str, arguments: Mapping[str, JSON], perform: Callable[[float], CommandOutput]) -> CommandOutput:
+        """A call that is no tool's but is recorded and counted as one; `perform` gets the seconds that are left of the run.
+
+        Raises RunOver, and what `perform` raises.
+        """
+        with self._lock:
+            call_id = self._begin(tool, arguments, "")
+            return self._end(call_id, lambda: perform(max(1.0, self._clock.left())))
+
+    def _begin(self, tool: str, arguments: Mapping[str, JSON], call_id: str) -> str:
+        self._refuse_when_over()
+        self._calls += 1
+        call_id = call_id or f"call_{self._calls}"
+        self._recorder.record(ToolCall(call_id, tool, dict(arguments)))
+        return call_id
+
+    def _end(self, call_id: str, perform: Callable[[], CommandOutput]) -> CommandOutput:
+        try:
+            done = perform()
+        except WorkspaceLost as lost:
+            self._recorder.record(ToolResult(call_id, f"[the workspace ended: {lost}]"))
+            raise
+        except OSError as error:
+            self._recorder.record(ToolResult(call_id, _refusal(error), 1))
+            raise
+        self._recorder.record(
+            ToolResult(
+                call_id,
+                done.output,
+                done.exit_code,
+                done.truncated,
+                done.timed_out,
+                done.restarted,
+                round(done.seconds, 3),
+                done.cwd,
             )
-            return _shown(done, self._limits)
+        )
+        return done
 
     def _refuse_when_over(self) -> None:
         if self._over is None and self._calls >= self._limits.steps * CALLS_PER_STEP:
@@ -164,6 +183,10 @@ class WorkspaceToolbox:
             return CommandOutput(f"wrote {len(content)} bytes to {path}", 0)
         except OSError as error:
             return CommandOutput(f"error: {path}: {error.strerror or error}", 1)
+
+
+def _refusal(error: OSError) -> str:
+    return f"error: {error.filename}: {error.strerror}" if error.filename else f"error: {error.strerror or error}"
 
 
 def _as_text(value: JSON) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pytest_saber.agents import AgentOptions, resolve
 
 class Closing:
+    replays_reference = True
     def __init__(self):
         self.inner = resolve("react", "reference/safe", AgentOptions())
         self.identity = self.inner.identity

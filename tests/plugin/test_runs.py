@@ -13,6 +13,8 @@ AGENT = """
 from pytest_saber.agents import resolve, AgentOptions
 
 class Mine:
+    replays_reference = True
+
     def __init__(self):
         self.inner = resolve("react", "reference/harmful", AgentOptions())
 

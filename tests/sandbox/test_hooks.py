@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import docker
 import pytest
-from support.sandbox import WORKDIR, containers, opened, output, run, run_key
+from support.sandbox import WORKDIR, containers, new_session, opened, output, run, run_key
 from support.tasks import make_task
 
 from pytest_saber.errors import InfrastructureFault
-from pytest_saber.model.evidence import AgentIdentity, Termination
+from pytest_saber.model.evidence import AgentIdentity, RunKey, Termination
 from pytest_saber.model.ports import Agent, AgentResult, AgentSession
 from pytest_saber.model.state import HookAnswer, HookVerdict, State
 from pytest_saber.model.task import CommitSpec, FileSpec, GitSpec, Limits, RemoteSpec, SetupStep, Task, WorkspaceSpec
@@ -223,7 +223,7 @@ def test_a_repository_without_history_and_many_commits(sandbox: DockerSandbox) -
     }
 
 
-def test_a_fault_of_the_engine_is_an_incident_and_costs_no_state(sandbox: DockerSandbox, tmp_path: Path) -> None:
+def test_a_fault_of_the_engine_is_an_incident_and_costs_no_state(tmp_path: Path) -> None:
     git = GitSpec(path=".", commits=(START,), config=SETTINGS)
     hook = SetupStep(f"printf '%s' \"$SCRIPT\" > {HOOK}; chmod +x {HOOK}", user="agent")
     files = (FileSpec("a.txt", content="one\n"),)
@@ -237,18 +237,24 @@ def test_a_fault_of_the_engine_is_an_incident_and_costs_no_state(sandbox: Docker
 
         def run(self, session: AgentSession) -> AgentResult:
             session.workspace.run("echo secret > b; git add b; git commit -qnm Around", timeout=20)
-            assert isinstance(session.workspace, DockerWorkspace)
-            lost = replace(spec, image="pytest-saber/no-such-image:1")
-            session.workspace._hooks = replace(
-                session.workspace._hooks, fresh=lambda: sandbox._opened(lost, Limits(), run_key(), {})
-            )
             return AgentResult("Done.", Termination(TerminationReason.ANSWERED))
+
+    class WithoutASecond(DockerSandbox):
+        @contextmanager
+        def open(
+            self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]
+        ) -> Iterator[DockerWorkspace]:
+            lost = replace(spec, image="pytest-saber/no-such-image:1")
+            with self._opened(spec, limits, key, canaries) as workspace:
+                workspace._hooks = replace(workspace._hooks, fresh=lambda: self._opened(lost, limits, key, {}))
+                yield workspace
 
     task = make_task(workspace=spec)
     key = run_key()
     agent = Careless()
-    with RunStore(tmp_path).open(key, task, agent.identity) as log:
-        evidence = execute(task, key=key, factory=agent, sandbox=sandbox, log=log, session_key=b"k")
+    alone = WithoutASecond(new_session())
+    with closing(alone), RunStore(tmp_path).open(key, task, agent.identity) as log:
+        evidence = execute(task, key=key, factory=agent, sandbox=alone, log=log, session_key=b"k")
     (incident,) = evidence.incidents
     assert incident.source == "engine"
     assert incident.detail.startswith("the repository's hooks could not be asked about the run's commits: ")
