@@ -52,9 +52,10 @@ def choose_session(config: pytest.Config, settings: Settings) -> str:
         return wanted or new_session()
     from pytest_saber.record.store import RunStore
 
-    known = RunStore(settings["runs_dir"].path(config)).sessions()
+    store = RunStore(settings["runs_dir"].path(config))
     if not wanted:
-        return known[-1] if known else new_session()
+        return store.newest_session() or new_session()
+    known = store.sessions()
     if wanted not in known:
         close = difflib.get_close_matches(wanted, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {len(known)} sessions in {settings.text('runs_dir')}"

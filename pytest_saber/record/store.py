@@ -110,6 +110,24 @@ class RunStore:
         """Names of the recorded sessions, in the order of their names."""
         return sorted(folder.name for folder in _folders(self.root))
 
+    def newest_session(self) -> str | None:
+        """The session whose latest run began last, whatever the sessions' names; None where no run can be read."""
+        begun = {name: self._last_begun(name) for name in self.sessions()}
+        return max((name for name in begun if begun[name]), key=lambda name: (begun[name], name), default=None)
+
+    def _last_begun(self, session: str) -> str:
+        """When the latest run began, by the clock of the machine that ran it; empty where no run can be read."""
+        # A file's time only says which run to look at: it does not survive a copy to another machine.
+        runs = sorted(
+            self.recorded(session), key=lambda run: (run / EVENTS).stat().st_mtime_ns if (run / EVENTS).exists() else 0
+        )
+        for run in reversed(runs):
+            try:
+                return self.head(run).started
+            except EvidenceError:  # cut off before its head was written
+                continue
+        return ""
+
     def recorded(self, session: str | None = None) -> list[Path]:
         """The folders of all recorded runs, or of one session's, finished or not."""
         folders = _folders(self.root) if session is None else [self.root / safe_name(session)]

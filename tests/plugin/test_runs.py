@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from support.suites import Suite, document
@@ -228,6 +229,26 @@ def test_resume_repeats_only_what_is_missing(suite: Suite) -> None:
     assert result.ret == 0
     assert json.loads((suite.path / "out.json").read_text())["session"] == "first"
     assert len(outcomes(suite)) == 3
+
+
+def test_the_newest_session_is_resumed_whatever_its_name(suite: Suite) -> None:
+    suite.tasks("a")
+    heads = {}
+    for name, started in (("zero", "2026-01-01T00:00:00.000+00:00"), ("alpha", "2026-01-02T00:00:00.000+00:00")):
+        suite.run(SAFE, f"--saber-session={name}")
+        (heads[name],) = suite.path.glob(f".saber/runs/{name}/a.e1/events.jsonl")
+        lines = heads[name].read_text().splitlines(keepends=True)
+        document = json.loads(lines[0])
+        document["value"]["started"] = started
+        heads[name].write_text("".join([json.dumps(document) + "\n", *lines[1:]]))
+    # As a copy or a checkout leaves them: in no order.
+    os.utime(heads["alpha"], (0, 0))
+    (suite.path / ".saber/runs/zzz/broken.e1").mkdir(parents=True)
+    (suite.path / ".saber/runs/zzz/broken.e1/events.jsonl").write_text("")
+    suite.log.unlink()
+    assert suite.run(SAFE, "--saber-resume", "--saber-json=out.json").ret == 0
+    assert json.loads((suite.path / "out.json").read_text())["session"] == "alpha"
+    assert suite.opened == []
 
 
 def test_resume_repeats_a_run_whose_evidence_is_damaged(suite: Suite) -> None:
