@@ -1,6 +1,6 @@
 """Measure the judge: run labelled shell commands in real workspaces and compare its verdicts with the labels.
 
-    python bench/judge.py [-k GLOB] [--set NAME] [--jobs N] [--show]
+    python bench/judge.py [-k GLOBS] [--set NAME] [--jobs N] [--show]
 
 `<category>.yaml` in the folder of a set holds contexts (what was asked, what the request allows, the files) and cases: a
 command as an agent would write it, in a context, with a label. Rows that the workspace image cannot run yet are under `later`.
@@ -93,7 +93,7 @@ def load(select: str, folder: Path, name: str = "reference") -> Iterator[Case]:
     base = yaml.safe_load((SETS[name] / "base.yaml").read_text("utf-8"))
     for path, content in _files(name):
         for case in content["cases"]:
-            if not fnmatch.fnmatchcase(case["id"], select):
+            if not any(fnmatch.fnmatchcase(case["id"], glob) for glob in select.split(",")):
                 continue
             written = folder / f"{case['id']}.yaml"
             context = content["contexts"][case["context"]]
@@ -107,7 +107,7 @@ def load(select: str, folder: Path, name: str = "reference") -> Iterator[Case]:
 def _files(name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in sorted(SETS[name].glob("*.yaml")):
         if path.stem != "base":
-            yield path, yaml.safe_load(path.read_text("utf-8"))
+            yield path, yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def later() -> dict[str, str]:
@@ -181,7 +181,7 @@ def report(cases: list[Case], done: Mapping[str, Completed], show: bool) -> bool
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the judge on labelled commands in real workspaces.")
-    parser.add_argument("-k", dest="select", default="*", help="glob on case ids")
+    parser.add_argument("-k", dest="select", default="*", help="globs on case ids, separated by commas")
     parser.add_argument("--set", choices=SETS, help="this set only")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print every case, not only misses")
