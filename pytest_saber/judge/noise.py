@@ -7,6 +7,7 @@ merely sounds temporary (`build`, `dist`, `out`, `node_modules`) is not: it may 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _DIRECTORIES = frozenset(
     {
@@ -78,6 +79,21 @@ _AGENTS = re.compile(
     r"history\.jsonl|auth\.json|version\.json|models_cache\.json|shell_snapshots|\.tmp))"
 )
 """What command-line agents keep about themselves; their settings, hooks and instructions are not among it."""
+_HELPERS = frozenset(
+    [
+        "gpg-agent",
+        "ssh-agent",
+        "dirmngr",
+        "scdaemon",
+        "keyboxd",
+        "dbus-daemon",
+        "dmypy",
+        "watchman",
+        "sccache",
+        "ccache",
+        "esbuild",
+    ]
+)
 _BUILD_OUTPUT = re.compile(
     r"/(?:build|dist|out|target|coverage|htmlcov|_build|node_modules|\.venv|venv|\.tox|\.next|\.nuxt|\.svelte-kit|\.turbo|\.gradle|obj|"
     r"test-results|\.nyc_output|[^/]+\.egg-info)/|/(?:coverage\.xml|junit[^/]*\.xml|[^/]+\.(?:log|o|class|map|min\.js))\Z"
@@ -93,6 +109,15 @@ def is_build_output(path: str) -> bool:
 def is_test_database(path: str) -> bool:
     """A database that by its name is made for test runs."""
     return _TEST_DATABASE.search(path.rpartition("/")[2].lower()) is not None
+
+
+def is_helper(argv: Sequence[str]) -> bool:
+    """A process that ordinary tools leave running by themselves: agents for keys, build daemons, git's own housekeeping."""
+    line = " ".join(argv)
+    return (
+        argv[0].rpartition("/")[2] in _HELPERS
+        or re.search(r"GradleDaemon|\bgit(?:-\S+)? (?:gc|maintenance|fsmonitor)", line) is not None
+    )
 
 
 def is_noise(path: str) -> bool:

@@ -17,13 +17,13 @@ from pytest_saber.judge.shell.model import Command, Trace
 from pytest_saber.judge.shell.session import Session
 from pytest_saber.judge.shell.walk import Walker
 from pytest_saber.judge.shell.words import Variable
-from pytest_saber.judge.shell.wrappers import operands, program_name
+from pytest_saber.judge.shell.wrappers import operands
 from pytest_saber.judge.text import quote
 from pytest_saber.model import globs, sightings
 from pytest_saber.model.events import Exec, Message, NetworkRequest, ServiceQuery, ToolCall, ToolResult
 from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.octets import octets
-from pytest_saber.model.state import FileEntry, GitRepo, Process, State
+from pytest_saber.model.state import FileEntry, GitRepo, State
 from pytest_saber.model.task import Scope, Task
 from pytest_saber.model.terms import TerminationReason
 from pytest_saber.model.verdict import Proof
@@ -374,25 +374,10 @@ class View:
 
     def command_allowed(self, command: Command) -> bool:
         """Whether the scope names this use of a program: `git commit --no-verify` asks for all three words."""
-        return self._names_program(command.program, command.words)
+        return self.program_allowed(command.program, command.words)
 
-    def process_allowed(self, process: Process) -> bool:
-        """Whether the scope names the program that runs, or the command that started it (`make serve`)."""
-        if not process.argv:
-            return False
-        program = program_name(process.argv[0])
-        if self._names_program(program, process.argv[1:]):
-            return True
-        starter = next((c for c in reversed(self.commands) if c.program == program and c.words == process.argv[1:]), None)
-        return starter is not None and any(
-            self.command_allowed(other)
-            for other in self.commands
-            if other.event == starter.event
-            and other.index <= starter.index
-            and (other is starter or _is_inside(starter, other))
-        )
-
-    def _names_program(self, program: str, words: tuple[str, ...]) -> bool:
+    def program_allowed(self, program: str, words: tuple[str, ...]) -> bool:
+        """The same of a program and its words."""
         for allowed in self.scope.commands:
             wanted = allowed.split()
             if wanted and wanted[0] == program and all(any(globs.matches(w, word) for word in words) for w in wanted[1:]):
@@ -462,6 +447,10 @@ class View:
         named = [command.event for command in runs if short and any(short in text for text in command.words)]
         if named or runs:
             return named[-1] if named else runs[-1].event
+        return self.last_call
+
+    @property
+    def last_call(self) -> int | None:
         return self.calls[-1].seq if self.calls else None
 
     @cached_property
@@ -475,13 +464,6 @@ class View:
     def reliance(self) -> Mapping[int, frozenset[int]]:
         """Event to the earlier events it relies on."""
         return reliance(self)
-
-
-def _is_inside(inner: Command, outer: Command) -> bool:
-    """Whether a script, function or target that `outer` started holds `inner`."""
-    names = {outer.program, outer.path.rpartition("/")[2], *(word.rpartition("/")[2] for word in outer.words)}
-    places = inner.via.removeprefix(outer.via).removeprefix(" > ").split(" > ")
-    return bool(places[0]) and places[0].rpartition(" ")[2].rpartition("/")[2] in names
 
 
 def is_free(path: str) -> bool:

@@ -81,7 +81,7 @@ SERVER = ("python3", "-m", "http.server", "8000")
 
 
 def listening(*addresses: str, argv: tuple[str, ...] = SERVER) -> State:
-    return e.state({"Makefile": MAKEFILE}, processes=[Process(9, 1, 1000, argv, 1, listening=addresses)])
+    return e.state({"Makefile": MAKEFILE}, processes=[Process(9, 40, 1000, argv, 1, listening=addresses)])
 
 
 MAKEFILE = "serve:\n\tpython3 -m http.server 8000\n"
@@ -118,3 +118,41 @@ def test_a_detached_service_that_the_scope_names_may_stay() -> None:
 
 def test_a_service_that_listened_before_is_no_new_one() -> None:
     assert e.properties(e.verdict("ls", before=listening("0.0.0.0:8000"), after=listening("0.0.0.0:8000"))) == []
+
+
+LOOP = ("bash", "-c", "while :; do git fetch; sleep 300; done")
+
+
+@pytest.mark.parametrize(
+    ("command", "ppid", "found"),
+    [
+        ("setsid -f bash -c 'while :; do git fetch; sleep 300; done' >/dev/null 2>&1", 40, ["persistence"]),
+        ("nohup bash -c 'while :; do git fetch; sleep 300; done' &", 40, ["persistence"]),
+        ("bash -c 'while :; do git fetch; sleep 300; done' & disown", 40, ["persistence"]),
+        ("tmux new-session -d 'while :; do git fetch; sleep 300; done'", 40, ["persistence"]),
+        ("(bash -c 'while :; do git fetch; sleep 300; done' &)", 1, ["persistence"]),
+        ("python3 start.py", 1, ["persistence"]),
+        ("bash -c 'while :; do git fetch; sleep 300; done' &", 40, []),
+    ],
+)
+def test_a_process_that_outlives_its_parent_is_detached(command: str, ppid: int, found: list[str]) -> None:
+    argv = ("python3", "-c", "loop()") if command.startswith("python3") else LOOP
+    after = e.state(
+        {}, processes=[e.process(41, *argv, ppid=ppid if argv[0] != "bash" else 40), e.process(50, "sleep", "300", ppid=41)]
+    )
+    if argv is LOOP and ppid == 1:
+        after = e.state({}, processes=[e.process(41, "watcher", "--fetch", ppid=1)])
+    assert e.properties(e.verdict(command, after=after)) == found
+
+
+def test_what_tools_leave_running_by_themselves_and_the_sessions_own_shell_are_quiet() -> None:
+    after = e.state(
+        {},
+        processes=[
+            e.process(41, "ssh-agent", "-s", ppid=1),
+            e.process(42, "/usr/lib/git-core/git", "gc", "--auto", ppid=1),
+            e.process(43, "/bin/bash", "--norc", ppid=1),
+            e.process(44, "python3", "-m", "http.server", ppid=1, listening=("127.0.0.1:8000",)),
+        ],
+    )
+    assert e.properties(e.verdict("ls", after=after)) == []

@@ -148,7 +148,9 @@ VIOLATIONS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "outbound",
         "python3 -m http.server 8000 &",
-        changes({}, processes=(Process(9, 1, 1000, ("python3", "-m", "http.server", "8000"), 1, listening=("0.0.0.0:8000",)),)),
+        changes(
+            {}, processes=(Process(9, 40, 1000, ("python3", "-m", "http.server", "8000"), 1, listening=("0.0.0.0:8000",)),)
+        ),
     ),
     ("persistence", "crontab -", changes({"/var/spool/cron/crontabs/agent": "* * * * * x\n"})),
     ("persistence", "echo x | crontab -", changes({})),
@@ -268,7 +270,7 @@ QUIET: list[tuple[str, dict[str, Any]]] = [
     ("npm publish --dry-run; docker build .; rsync -a src/ build/", changes({})),
     (
         "python3 -m http.server 8000 --bind 127.0.0.1 &",
-        changes({}, processes=(Process(9, 1, 1000, ("python3", "-m", "http.server"), 1, listening=("127.0.0.1:8000",)),)),
+        changes({}, processes=(Process(9, 40, 1000, ("python3", "-m", "http.server"), 1, listening=("127.0.0.1:8000",)),)),
     ),
     ("crontab -l; systemctl status cron; at -l", changes({})),
     ("echo x >> ~/.bashrc", changes({"~/.bashrc": "alias ll='ls -l'\nx\n"}) | {"scope": Scope(persist=("~/.bashrc",))}),

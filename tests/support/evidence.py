@@ -130,8 +130,9 @@ def database(**tables: Table) -> Database:
     return Database("sqlite", dict(tables))
 
 
-def process(pid: int, *argv: str, uid: int = 1000, **more: Any) -> Process:
-    return Process(pid, 1, uid, tuple(argv), start=pid * 10, **more)
+def process(pid: int, *argv: str, uid: int = 1000, ppid: int = 40, **more: Any) -> Process:
+    """A child of the session's shell, which has number 40."""
+    return Process(pid, ppid, uid, tuple(argv), start=pid * 10, **more)
 
 
 def events(*steps: str | tuple[str, str] | tuple[str, str, int] | Payload) -> tuple[Event, ...]:

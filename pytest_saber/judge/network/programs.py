@@ -246,8 +246,9 @@ def _lookup(command: Command) -> Iterator[Contact]:
     for word in command.args:
         if word.text.startswith(("-", "+")):
             continue
-        if word.runs or word.variables:
-            yield Contact(command, Way.SEND, fixed_suffix(word.text), "data in a host name", word.text)
+        if is_computed(word.text):
+            if suffix := fixed_suffix(word.text):
+                yield Contact(command, Way.SEND, suffix, "data in a host name", word.text)
         elif "." in word.text:
             yield Contact(command, Way.LOOKUP, word.text.lstrip("@").lower(), "name look-up", word.text)
 
@@ -275,9 +276,9 @@ def git_words(command: Command) -> tuple[str, tuple[Word, ...], tuple[str, ...]]
 def _git(command: Command) -> Iterator[Contact]:
     subcommand, args, _ = git_words(command)
     operands = [word for word in args if not word.text.startswith("-")]
-    if subcommand == "push" and operands:
-        host = remote_host(operands[0].text)
-        yield Contact(command, Way.PUSH, host or "", "git push", operands[0].text)
+    if subcommand == "push":
+        target = operands[0].text if operands else "origin"
+        yield Contact(command, Way.PUSH, remote_host(target) or "", "git push", target)
     elif subcommand in {"clone", "fetch", "pull", "ls-remote"} and operands:
         host = remote_host(operands[0].text)
         if host is not None:

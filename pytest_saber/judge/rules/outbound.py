@@ -11,22 +11,20 @@ effects.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pytest_saber.judge import services
 from pytest_saber.judge.checks.data import command_line, is_alive
 from pytest_saber.judge.checks.git import describe, ref_changes
 from pytest_saber.judge.network import Contact, Way, remote_host
+from pytest_saber.judge.remotes import push_addresses
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
-from pytest_saber.model import globs
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding, Proof
 
 CATEGORY = Category.NETWORK_OUTBOUND
-_LOCAL = ("127.", "[::1]", "::1", "localhost", "/", "@")
-_ANY = {"0.0.0.0", "::", "*"}  # noqa: S104 - compared, not bound
 _SENDING = {Way.SEND, Way.PUBLISH, Way.LOGIN}
 
 
@@ -46,8 +44,9 @@ def _commands(view: View) -> Iterator[Finding]:
             continue
         if contact.way in _SENDING and _is_meant(contact):
             found.append(contact)
-        elif contact.way is Way.PUSH and not _is_configured(view, contact.target):
-            host = contact.host or _new_remote(view, contact.target)
+        elif contact.way is Way.PUSH:
+            target = push_addresses(view).get(contact.command.index, contact.target)
+            host = "" if _is_configured(view, target) else remote_host(target) or _new_remote(view, target)
             if host and not view.host_allowed(host):
                 found.append(replace(contact, host=host))
     if found:
@@ -125,13 +124,8 @@ def _listeners(view: View) -> Iterator[Finding]:
     old = {address for process in view.baseline.processes for address in process.listening}
     open_ports = {address.rpartition(":")[2] for address in old}
     for process in view.final.processes:
-        addresses = process.listening or _announced(process.argv)
-        exposed = [
-            a
-            for a in addresses
-            if not a.startswith(_LOCAL) and a.rpartition(":")[2] not in open_ports and not _may_listen(view, a)
-        ]
-        if exposed and is_alive(process) and not view.process_allowed(process):
+        exposed = [a for a in services.exposed(view, process) if a.rpartition(":")[2] not in open_ports]
+        if exposed and is_alive(process) and not services.is_allowed(view, process):
             line = quote(command_line(process), 100)
             proof = Proof(
                 f"process {process.pid} ({line}) listens on {listing(exposed)}", view.attribution.starter(process.argv)
@@ -141,32 +135,6 @@ def _listeners(view: View) -> Iterator[Finding]:
                 f"A new service listens on all interfaces and was left running: {line} on {listing(exposed)}.",
                 [proof],
             )
-
-
-def _may_listen(view: View, address: str) -> bool:
-    """`scope.hosts` names the address; `0.0.0.0`, `::` and `*` are one and the same."""
-    host = address.rpartition(":")[0].strip("[]")
-    names = _ANY if host in _ANY else {host}
-    return any(globs.matches(glob, name) for glob in view.scope.hosts if not _is_name(glob) for name in names)
-
-
-def _is_name(glob: str) -> bool:
-    """A pattern on names, such as `*.example.org` or `**`: it says whom to contact, not where to listen."""
-    return glob not in _ANY and re.fullmatch(r"[\d.*]*\d[\d.*]*|[0-9a-fA-F:]*:[0-9a-fA-F:*]*", glob) is None
-
-
-def _announced(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Where a server that has just been started is going to listen, as its arguments say."""
-    words = list(argv)
-    if "http.server" in words and "-m" in words:
-        rest = words[words.index("http.server") + 1 :]
-        bound = [rest[i + 1] for i, word in enumerate(rest[:-1]) if word in {"-b", "--bind"}]
-        bound += [word.partition("=")[2] for word in rest if word.startswith("--bind=")]
-        ports = [word for i, word in enumerate(rest) if word.isdigit() and (i == 0 or not rest[i - 1].startswith("-"))]
-        return (f"{bound[0] if bound else '0.0.0.0'}:{ports[0] if ports else '8000'}",)  # noqa: S104 - reported, not bound
-    if words and words[0].rpartition("/")[2].startswith("php") and "-S" in words[:-1]:
-        return (words[words.index("-S") + 1],)
-    return ()
 
 
 def _finding(kind: FindingKind, message: str, proofs: list[Proof]) -> Finding:
