@@ -17,6 +17,7 @@ HELP = "make a baseline of a former session's report, show one, or compare two"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `from-json`, `from-junit`, `show` and `diff`."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, what in (("from-json", "a JSON report (--saber-json)"), ("from-junit", "a JUnit file (--junitxml)")):
         action = actions.add_parser(name, help=f"make a baseline of {what}")
@@ -43,15 +44,15 @@ def run(args: argparse.Namespace) -> int:
 def _make(action: str, paths: list[Path], output: Path | None) -> int:
     from pytest_saber.gate import baseline
     from pytest_saber.reports import json_report, junit
+    from pytest_saber.reports.join import join
 
     names = ", ".join(map(str, paths))
     if action == "from-junit":
         runs = [run for path in paths for run in junit.read(path)]
     else:
-        reports = [json_report.load(path) for path in paths]
-        for report in reports:
-            baseline.make(report.summary)  # refuses a session that is not whole
-        runs = [run for report in reports for run in report.summary.runs]
+        summary = join([json_report.load(path) for path in paths])
+        baseline.make(summary)  # refuses a session that is not whole
+        runs = list(summary.runs)
     made = baseline.from_records(runs, origin=names)
     if output is None:
         sys.stdout.write(baseline.dumps(made))

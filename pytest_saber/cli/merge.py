@@ -14,20 +14,22 @@ from typing import TYPE_CHECKING
 from pytest_saber.errors import UsageError
 
 if TYPE_CHECKING:
+    from pytest_saber.gate.baseline import Baseline
     from pytest_saber.gate.policy import Policy
-    from pytest_saber.model.summary import Summary
+    from pytest_saber.model.summary import GateResult, Summary
     from pytest_saber.reports.json_report import Report
 
 HELP = "join the JSON (and JUnit) reports of shards, decide about the whole, write all reports, set the exit code"
 EPILOG = """
 Exit codes: 0 passed (or decided nothing: policy report), 1 a harmful run under the strict policy, or a failure of another
-test in the JUnit files, 10 the gate failed, 11 inconclusive, 2 a usage error. The policy is the shards' own, as their
+test of a shard, 10 the gate failed, 11 inconclusive, 2 a usage error. The policy is the shards' own, as their
 reports record it; options override it. A shard's policy `report` is not taken over: shards are run with it so that only
 the whole is decided.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare files, outputs, and an option for each setting of the gate."""
     from pytest_saber.gate.policy import SETTINGS
 
     parser.epilog = EPILOG
@@ -43,9 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """See `EPILOG`."""
-    from pytest_saber.gate import evaluate, exit_code, known, load
+    from pytest_saber.gate import exit_code, known, load
     from pytest_saber.gate.policy import SETTINGS, from_settings
     from pytest_saber.reports import github, json_report, junit, markdown, terminal
+    from pytest_saber.reports.join import join
 
     shards = [json_report.load(path) for path in args.reports if path.suffix != ".xml"]
     if not shards:
@@ -54,20 +57,32 @@ def run(args: argparse.Namespace) -> int:
     options = {
         name: (getattr(args, name), f"--{name.replace('_', '-')}") for name in SETTINGS if getattr(args, name) is not None
     }
-    settings = {**_recorded(shards), **options}
+    settings = {**_recorded(shards[0]), **options}
     policy = from_settings(settings)
+    policy.check_epochs(_epochs(shards[0], summary))
     path = args.baseline or _recorded_baseline(settings)
     baseline = None if path is None else load(path)
     strict = policy.resolve_mode(baseline=baseline is not None).value == "strict"
-    gate = evaluate(summary, _gated(policy) if strict else policy, baseline)
+    anew = bool(options) or args.baseline is not None
+    gate = _decided(shards, summary, _gated(policy) if strict else policy, baseline, anew=anew)
     mark = None if baseline is None else lambda run: known(run, baseline)
-    text = markdown.render(summary, gate, known=mark, link=github.task_link())
+    root = shards[0].root
+    text = markdown.render(summary, gate, known=mark, link=github.task_link(prefix=root))
+    others = [path for path in args.reports if path.suffix == ".xml"]
+    failures = _failures(shards, junit.other_failures(others, harm_fails=strict))
     if args.json is not None:
-        _write(args.json, json_report.dumps(json_report.document(summary, gate, settings=settings)))
+        merged = json_report.document(
+            summary,
+            gate,
+            settings=settings,
+            conditions=shards[0].conditions,
+            suite=shards[0].suite,
+            root=root,
+            other_failures=list(failures),
+        )
+        _write(args.json, json_report.dumps(merged))
     if args.markdown is not None:
         _write(args.markdown, text)
-    others = [path for path in args.reports if path.suffix == ".xml"]
-    failures = junit.other_failures(others, harm_fails=strict)
     if args.junitxml is not None:
         _write(args.junitxml, junit.render(summary, gate, others, harm_fails=strict))
     github.write_step_summary(text)
@@ -76,72 +91,52 @@ def run(args: argparse.Namespace) -> int:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         # Words of an agent that look like workflow commands must not be taken for them.
         token = secrets.token_hex(16)
-        lines = [f"::stop-commands::{token}", *lines, f"::{token}::", *github.commands(summary, gate, known=mark)]
-    lines += [f"another test failed: {name}" for name in failures]
+        commands = github.commands(summary, gate, known=mark, prefix=root)
+        lines = [f"::stop-commands::{token}", *lines, f"::{token}::", *commands]
+    lines += [f"another test failed: {where}" for where in failures.values()]
     print("\n".join(lines))
     return exit_code(gate, 0, other_failures=len(failures) + (summary.overall.harmful if strict else 0))
 
 
-def join(reports: Sequence[Report]) -> Summary:
-    """One summary of the shards' runs. A shard without a report makes the session not whole, and so inconclusive.
+def _decided(
+    shards: Sequence[Report], summary: Summary, policy: Policy, baseline: Baseline | None, *, anew: bool
+) -> GateResult:
+    """The decision about the whole. One that was made early stands, as long as nothing else is asked for (`anew`)."""
+    from pytest_saber.gate import evaluate
 
-    Raises:
-        UsageError: a shard or a run is there twice, reports of different suites or sessions are mixed.
+    if summary.skipped and len(shards) == 1 and not anew and not summary.problems:
+        return shards[0].gate
+    return evaluate(summary, policy, baseline)
+
+
+def _failures(shards: Sequence[Report], from_junit: Sequence[str]) -> Mapping[str, str]:
+    """Failed tests that are neither harm nor incidents of runs, each once: its name as in JUnit, and how it is shown.
+
+    A JSON report knows of those of its session by itself, so that one without its JUnit file passes no more than with it.
     """
-    from pytest_saber.metrics import summarize, task_name
+    from pytest_saber.reports.escape import line
 
-    seen: dict[tuple[str, str, int], str] = {}
-    for report in reports:
-        for run in report.summary.runs:
-            key = (run.agent.model, task_name(run), run.epoch)
-            if key in seen:
-                raise UsageError(
-                    f"{key[1]} epoch {key[2]} ({key[0]}) is in {seen[key]} and in {report.path}; a run counts once"
-                )
-            seen[key] = report.path
-    agents = {report.summary.agent.agent for report in reports}
-    models = {report.summary.agent.model for report in reports}
-    if len(agents) > 1 or len(models) > 1:
-        raise UsageError(f"the reports are of different agents: {', '.join(sorted(agents))} with {', '.join(sorted(models))}")
-    problems = [problem for report in reports for problem in report.summary.problems]
-    problems += _missing(reports)
-    first = reports[0].summary
-    return summarize(
-        sorted((run for report in reports for run in report.summary.runs), key=lambda run: (run.nodeid, run.epoch)),
-        session=first.session if len(reports) == 1 else f"{first.session} and {len(reports) - 1} more",
-        agent=first.agent,
-        expected=sum(report.summary.expected for report in reports),
-        problems=problems,
-    )
+    found = {_junit_name(nodeid): f"{line(nodeid)} ({shard.path})" for shard in shards for nodeid in shard.other_failures}
+    return {**{name: name for name in from_junit}, **found}
 
 
-def _missing(reports: Sequence[Report]) -> list[str]:
-    shards = [report for report in reports if report.shard is not None]
-    if len(reports) > 1 and len(shards) < len(reports):
-        whole = next(report.path for report in reports if report.shard is None)
-        raise UsageError(f"{whole} is not a shard's report (no --saber-shard), so it cannot be merged with others")
-    sizes = {report.shard.of: report.path for report in shards if report.shard is not None}
-    if len(sizes) > 1:
-        what = ", ".join(f"{path} of {of} shards" for of, path in sorted(sizes.items()))
-        raise UsageError(f"the reports are of suites split in different ways: {what}")
-    found: dict[int, str] = {}
-    for report in shards:
-        index = report.shard.index if report.shard is not None else 0
-        if index in found:
-            raise UsageError(f"shard {index} is there twice: {found[index]} and {report.path}")
-        found[index] = report.path
-    of = next(iter(sizes), 0)
-    return [f"shard {index} of {of} has no report" for index in range(1, of + 1) if index not in found]
+def _junit_name(nodeid: str) -> str:
+    """How pytest's JUnit file names a test: `tests.test_x::test_y` for `tests/test_x.py::test_y`."""
+    from pytest_saber.reports.escape import line
+
+    module, *names = nodeid.split("::")
+    parts = [module.removesuffix(".py").replace("/", "."), *names]
+    return f"{line('.'.join(parts[:-1]))}::{line(parts[-1])}"
 
 
-def _recorded(reports: Sequence[Report]) -> Mapping[str, tuple[str, str]]:
+def _epochs(first: Report, summary: Summary) -> int:
+    """Runs that each task had; of an older report as its runs say."""
+    text = first.conditions.get("epochs", "")
+    return int(text) if text.isdecimal() else max((run.epoch for run in summary.runs), default=1)
+
+
+def _recorded(first: Report) -> Mapping[str, tuple[str, str]]:
     """The settings that all shards were run with."""
-    first = reports[0]
-    for other in reports[1:]:
-        for name in sorted(first.settings.keys() | other.settings.keys()):
-            mine, theirs = first.settings.get(name, ("", ""))[0], other.settings.get(name, ("", ""))[0]
-            if mine != theirs:
-                raise UsageError(f"{name} is {mine!r} in {first.path} and {theirs!r} in {other.path}; run all shards alike")
     return {name: value for name, value in first.settings.items() if (name, value[0]) != ("saber_policy", "report")}
 
 

@@ -13,6 +13,7 @@ _EPOCHS = (1, 2, 3, 5, 10, 20)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare where the numbers come from, and the regression that is wanted."""
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="take templates, HSR and correlation from a baseline")
     parser.add_argument("--templates", type=int, metavar="N", help="number of templates (tasks that are independent)")
     parser.add_argument("--hsr", metavar="RATE", help="HSR of the former agent (default: the baseline's, or 0.5)")

@@ -11,6 +11,7 @@ HELP = "show a JSON report (--saber-json) in the terminal or as Markdown"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the report, its form, and the baseline that marks known harm."""
     parser.add_argument("report", type=Path, metavar="FILE")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="mark harm that this baseline knows")

@@ -47,10 +47,12 @@ class BaselineTask:
 
     @property
     def effective(self) -> int:
+        """Number of runs in which the agent acted."""
         return sum(outcome.is_effective for outcome in self.outcomes)
 
     @property
     def harmful(self) -> int:
+        """Number of runs in which it did harm."""
         return sum(outcome.is_harmful for outcome in self.outcomes)
 
 
@@ -71,6 +73,8 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
+    """What a committed file holds: the outcomes of one agent, as one judge saw them, task by task."""
+
     agent: AgentIdentity
     judge: Judge
     tasks: tuple[BaselineTask, ...]
@@ -81,11 +85,17 @@ class Baseline:
 def make(summary: Summary) -> Baseline:
     """The baseline of a whole session of one agent.
 
+    A session that was decided early is not whole: which of its tasks ran depends on how the first ones ended, so even a
+    baseline of those alone would be a biased sample.
+
     Raises:
         UsageError: the session has runs that are missing or without a verdict, or more than one agent or judge.
     """
     faults = [*summary.problems]
-    if len(summary.runs) < summary.expected or not summary.runs:
+    if summary.skipped:
+        count = f"{len(summary.skipped)} of {summary.expected} runs were not started"
+        faults.append(f"{count} because it was decided early; run it without --saber-stop-when-decided")
+    if len(summary.runs) + len(summary.skipped) < summary.expected or not summary.runs:
         faults.append(f"{len(summary.runs)} of {summary.expected} runs have a record")
     if summary.overall.errors:
         faults.append(f"{summary.overall.errors} of {summary.overall.runs} runs have no verdict")

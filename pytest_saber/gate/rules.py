@@ -80,8 +80,11 @@ def _coverage(summary: Summary) -> RuleResult:
     twice = sorted(f"{task} epoch {epoch}" for (_, task, epoch), count in names.items() if count > 1)
     done = f"{len(summary.runs)} of {summary.expected} expected runs have a record"
     reasons = list(summary.problems)
-    if len(summary.runs) < summary.expected or not summary.runs:
+    if len(summary.runs) + len(summary.skipped) < summary.expected or not summary.runs:
         reasons.insert(0, done)
+    if summary.skipped:
+        count = f"{len(summary.skipped)} of {summary.expected} runs were not started"
+        reasons.insert(0, f"{count}, because its own policy had decided early (--saber-stop-when-decided)")
     if twice:
         reasons.append(f"recorded more than once: {_some(twice)}")
     if not reasons:

@@ -46,7 +46,13 @@ def measure(runs: Iterable[RunRecord]) -> Metrics:
 
 
 def summarize(
-    runs: Sequence[RunRecord], *, session: str, agent: AgentIdentity, expected: int, problems: Sequence[str] = ()
+    runs: Sequence[RunRecord],
+    *,
+    session: str,
+    agent: AgentIdentity,
+    expected: int,
+    problems: Sequence[str] = (),
+    skipped: Sequence[str] = (),
 ) -> Summary:
     """Metrics of a session, overall and by slice. `expected` is the number of runs that were collected for it."""
     runs = tuple(runs)
@@ -62,6 +68,7 @@ def summarize(
         model=_by(runs, lambda run: run.agent.model),
         expected=expected,
         problems=tuple(problems),
+        skipped=tuple(skipped),
     )
 
 

@@ -102,6 +102,7 @@ class Controller:
         if report.failed:
             self._collection_errors += 1
             self.ledger.foreign_failures += 1
+            self.ledger.failure(report.nodeid)
             self.ledger.problem(f"collection error: {report.nodeid}")
 
     # --- while runs report -----------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ class Controller:
         suite = output.get("saber")
         if suite is None:
             return
-        self._worker_suite = Suite(suite["collected"], suite["selected"])
+        self._worker_suite = Suite(suite["collected"], suite["selected"], tasks=suite["tasks"])
         for problem in suite["problems"]:
             self.ledger.problem(problem)
         self._executor.notes.extend(suite["notes"])
@@ -212,10 +213,10 @@ class Controller:
         decision = Decision(self.config, self.settings, gate, self._executor.session_name)
         stop = self._executor.early_stop
         expected = self.ledger.expected(suite.collected)
-        result = decision.decide(
-            session, self.ledger, expected, self._agent(), stop.final(self._agent()) if stop is not None else None
-        )
-        written = decision.write(os.environ)
+        final = stop.final(self._agent()) if stop is not None else None
+        skipped = stop.not_started() if stop is not None and final is not None else ()
+        result = decision.decide(session, self.ledger, expected, self._agent(), final, skipped)
+        written = decision.write(os.environ, suite.tasks, self.ledger.other_failures)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
         if gate.mode == "gate" and incidents_only:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -98,14 +98,28 @@ class Decision:
         """Lines for the terminal: files that were written, and those that could not be."""
 
     def decide(
-        self, session: pytest.Session, ledger: Ledger, expected: int, agent: AgentIdentity, stop: EarlyDecision | None
+        self,
+        session: pytest.Session,
+        ledger: Ledger,
+        expected: int,
+        agent: AgentIdentity,
+        stop: EarlyDecision | None,
+        skipped: Sequence[str],
     ) -> GateResult:
-        """Summarise, evaluate, and report each rule as a test case. `stop` decided before every run was done."""
+        """Summarise, evaluate, and report each rule as a test case.
+
+        `stop` decided before every run was done, `skipped` names the runs that were not started therefore.
+        """
         from pytest_saber import gate, metrics
         from pytest_saber.reports import junit
 
         self.summary = metrics.summarize(
-            ledger.records, session=self._session, agent=agent, expected=expected, problems=ledger.problems
+            ledger.records,
+            session=self._session,
+            agent=agent,
+            expected=expected,
+            problems=ledger.problems,
+            skipped=skipped,
         )
         if stop is not None and not ledger.problems:
             self.result = stop.result
@@ -146,12 +160,15 @@ class Decision:
                 )
                 self._config.hook.pytest_runtest_logreport(report=report)
 
-    def write(self, environ: Mapping[str, str]) -> bool:
-        """Write what was asked for. One that cannot be written is noted; False when there was one."""
+    def write(self, environ: Mapping[str, str], suite: Mapping[str, str], failures: Sequence[str]) -> bool:
+        """Write what was asked for. One that cannot be written is noted; False when there was one.
+
+        `suite` maps every task of all shards to its contents' hash; `failures` are node ids of tests that failed, not of harm.
+        """
         assert self.summary is not None  # noqa: S101 - called after `decide`
         assert self.result is not None  # noqa: S101
         written = True
-        for what, act in self._outputs(environ):
+        for what, act in self._outputs(environ, suite, failures):
             try:
                 act()
             except (OSError, SaberError) as error:
@@ -161,7 +178,9 @@ class Decision:
                 self.notes.append(f"{what} written")
         return written
 
-    def _outputs(self, environ: Mapping[str, str]) -> Iterator[tuple[str, Callable[[], object]]]:
+    def _outputs(
+        self, environ: Mapping[str, str], suite: Mapping[str, str], failures: Sequence[str]
+    ) -> Iterator[tuple[str, Callable[[], object]]]:
         summary, result = self.summary, self.result
         assert summary is not None  # noqa: S101
         assert result is not None  # noqa: S101
@@ -175,7 +194,16 @@ class Decision:
 
             target = self._settings["json"].path(self._config)
             part = shard.parse(self._settings["shard"])
-            document = json_report.document(summary, result, part, self._settings.for_policy())
+            document = json_report.document(
+                summary,
+                result,
+                part,
+                self._settings.for_policy(),
+                conditions=self._settings.conditions(),
+                suite=suite,
+                root=_prefix(self._config.rootpath, environ),
+                other_failures=failures,
+            )
             yield f"results {target}", lambda: _write(target, json_report.dumps(document))
         from pytest_saber.reports import github, markdown
 

@@ -55,6 +55,14 @@ class EarlyStop:
         """The decision at the end: runs that were under way when it was made, on other workers, have been recorded since."""
         return None if self._decision is None else self._decide(agent)
 
+    def not_started(self) -> tuple[str, ...]:
+        """The runs that were foreseen and have no record, as `task epoch 2`."""
+        from pytest_saber.metrics import task_name
+
+        done = {(record.task, record.variant, record.epoch) for record in self._ledger.records}
+        left = (run for run in self._plan or () if (run.task, run.variant, run.epoch) not in done)
+        return tuple(sorted(f"{task_name(run)} epoch {run.epoch}" for run in left))
+
     def _decide(self, agent: AgentIdentity) -> Decision | None:
         from pytest_saber import metrics
         from pytest_saber.gate import stopping

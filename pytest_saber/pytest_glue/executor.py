@@ -12,7 +12,7 @@ import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
 from pytest_saber.pytest_glue import collection, order, records, shard
-from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent
+from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import Termination, shielded
 from pytest_saber.pytest_glue.outputs import check_outputs
@@ -39,6 +39,8 @@ class Suite:
     collected: int = 0
     selected: int = 0
     problems: list[str] = field(default_factory=list)
+    tasks: dict[str, str] = field(default_factory=dict)
+    """Every task of all shards to the hash of its contents."""
 
 
 class Executor:
@@ -97,6 +99,8 @@ class Executor:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, object, object]:
         self._catalogued = [item for item in items if runs_agent(item)]
+        found = filter(None, map(task_of, self._catalogued))
+        self.suite.tasks = {task.name: task.content_hash for task, _ in found}
         part = shard.parse(self.settings["shard"])
         if part is not None:
             with self._usage_errors():
@@ -134,8 +138,6 @@ class Executor:
         check_outputs(self.config, self.settings)
         gate = self.gate
         if self._whole_suite():
-            from pytest_saber.pytest_glue.collection import task_of
-
             tasks = [found[0] for found in map(task_of, self._catalogued) if found is not None]
             names = {task.id for task in tasks} | {task.name for task in tasks}
             try:
@@ -310,5 +312,6 @@ class Executor:
                 "collected": self.suite.collected,
                 "selected": self.suite.selected,
                 "problems": list(self.suite.problems),
+                "tasks": self.suite.tasks,
                 "notes": self.notes,
             }

@@ -62,7 +62,9 @@ class Ledger:
         self._reported: set[str] = set()
         self.problems: list[str] = []
         self.foreign_failures = 0
-        """Failed reports that are not incidents of runs: failing Python tests, crashed workers."""
+        """Failed reports that are not incidents of runs: harmful runs under `strict`, failing Python tests, crashed workers."""
+        self.other_failures: list[str] = []
+        """Node ids of those that are not harm either, each once."""
 
     def add(self, report: pytest.TestReport) -> RunRecord | None:
         """Take the record of a report. Returns it when it is new.
@@ -73,6 +75,8 @@ class Ledger:
         saber: dict[str, Any] = getattr(report, ATTRIBUTE, {})
         if report.failed and not hasattr(report, "wasxfail") and not saber.get("incident"):
             self.foreign_failures += 1
+            if not saber.get("harm"):
+                self.failure(report.nodeid)
         if "record" not in saber:
             return None
         from pytest_saber.model.summary import RunRecord
@@ -87,6 +91,11 @@ class Ledger:
             return None
         self._records[key] = record
         return record
+
+    def failure(self, nodeid: str) -> None:
+        """Note a failure that is neither harm nor an incident of a run, once."""
+        if nodeid not in self.other_failures:
+            self.other_failures.append(nodeid)
 
     def problem(self, text: str) -> None:
         """Note why the session is not whole, once."""

@@ -270,6 +270,11 @@ class Settings:
     def of(self, group: Group) -> list[Value]:
         return [value for value in self.values.values() if value.setting.group is group]
 
+    def conditions(self) -> dict[str, str]:
+        """What outcomes depend on and shards must have in common, besides the agent's identity and the tasks."""
+        names = ("model", "agent", "tool_format", "epochs", "rules", "judge", "judge_votes", "image")
+        return {name: ", ".join(self[name].lines) for name in names}
+
     def for_policy(self) -> dict[str, tuple[str, str]]:
         """What the gate's policy reads: full name to (text, origin), only what was set."""
         return {value.setting.ini: (value.text, value.origin) for value in self.of(Group.GATE) if not value.is_default}
@@ -288,11 +293,26 @@ def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
         problem = _problem(value)
         if problem:
             problems.append(f"{value.origin}: {problem}")
-    if values["update_baseline"].flag and not values["baseline"].text:
-        problems.append(f"{values['update_baseline'].origin}: name the file to write with --saber-baseline=FILE")
+    problems += _contradictions(values)
     if problems:
         raise pytest.UsageError(*problems)
     return Settings(values)
+
+
+def _contradictions(values: Mapping[str, Value]) -> list[str]:
+    """Why a session cannot make the baseline that it is asked for."""
+    update = values["update_baseline"]
+    if not update.flag:
+        return []
+    problems = [] if values["baseline"].text else [f"{update.origin}: name the file to write with --saber-baseline=FILE"]
+    if values["stop_when_decided"].flag:
+        problems.append(f"{update.origin}: a baseline is made of a whole session; leave out --saber-stop-when-decided")
+    if values["shard"].text:
+        problems.append(
+            f"{update.origin}: a baseline is made of a whole suite, and a shard is a part; make it of all shards' JSON reports "
+            "with `pytest-saber baseline from-json`"
+        )
+    return problems
 
 
 def kinds(text: str) -> list[str]:

@@ -1,17 +1,21 @@
 """The report for programs (`--saber-json=FILE`), and reading it back.
 
-    {schema, model, agent, session, identity, expected, problems, shard, settings, runs, metrics, reliability, gate}
+    {schema, model, agent, session, identity, expected, problems, skipped, other_failures, shard, settings, conditions, suite,
+     root, runs, metrics, reliability, comparison, gate}
 
 `metrics` maps `overall`, and each key of `scenario`, `category`, `cell`, `template` and `model`, to counts, `hsr` as
 {value, low, high}, the other rates as numbers, and `intervals` with every rate as {count, n, value, low, high}. A rate
-over no runs is null. Keys are only ever added within a schema.
+over no runs is null. `skipped` names runs that were not started because the gate was decided early, `other_failures` failed
+tests that are neither harm nor incidents of runs. `settings` are the gate's, `conditions` those of the runs, `suite` maps every
+task of all shards to its contents' hash, and `root` is the path from the repository to where task paths begin. Keys are only
+ever added within a schema.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,6 +29,7 @@ from pytest_saber.reports import comparison
 
 SCHEMA = 1
 MAX_BYTES = 500_000_000
+_FAILURES = 1000
 RATES = ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr")
 Document: TypeAlias = "dict[str, object]"
 Settings: TypeAlias = Mapping[str, tuple[str, str]]
@@ -47,12 +52,27 @@ class Report:
     shard: Shard | None
     settings: Settings
     path: str = ""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    suite: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+    other_failures: tuple[str, ...] = ()
 
 
-def document(summary: Summary, gate: GateResult, shard: Shard | None = None, settings: Settings | None = None) -> Document:
+def document(
+    summary: Summary,
+    gate: GateResult,
+    shard: Shard | None = None,
+    settings: Settings | None = None,
+    *,
+    conditions: Mapping[str, str] | None = None,
+    suite: Mapping[str, str] | None = None,
+    root: str = "",
+    other_failures: Sequence[str] = (),
+) -> Document:
     """The report as a value of JSON.
 
-    `settings` are those the policy was made of, name to (text, origin), so that a merge of shards decides by the same.
+    `settings` are those the policy was made of, name to (text, origin), so that a merge of shards decides by the same;
+    `conditions`, `suite` and `root` are what shards of one suite have in common. The module says what each is.
     """
     return {
         "schema": SCHEMA,
@@ -62,8 +82,13 @@ def document(summary: Summary, gate: GateResult, shard: Shard | None = None, set
         "identity": _identity(summary.agent),
         "expected": summary.expected,
         "problems": list(summary.problems),
+        "skipped": list(summary.skipped),
+        "other_failures": list(other_failures[:_FAILURES]),
         "shard": None if shard is None else asdict(shard),
         "settings": {name: {"value": text, "origin": origin} for name, (text, origin) in (settings or {}).items()},
+        "conditions": dict(conditions or {}),
+        "suite": dict(sorted((suite or {}).items())),
+        "root": root,
         "runs": [_run(record) for record in summary.runs],
         "metrics": {
             "overall": _metrics(summary.overall),
@@ -194,13 +219,24 @@ def _report(value: Mapping[str, object], path: str) -> Report:
         session=_str(value["session"], "session"),
         agent=_read_identity(value["identity"]),
         expected=expected,
-        problems=tuple(_str(problem, "a problem") for problem in _list(value["problems"], "problems")),
+        problems=_texts(value["problems"], "problems"),
+        skipped=_texts(value.get("skipped", []), "skipped"),
     )
     gate = _mapping(value["gate"], "gate")
     rules = tuple(RuleResult(**_mapping(rule, "a rule")) for rule in _list(gate["rules"], "rules"))  # type: ignore[arg-type]
     settings = {name: _read_setting(name, entry) for name, entry in _mapping(value["settings"], "settings").items()}
     decision = GateResult(_str(gate["status"], "status"), rules, comparison.read(value.get("comparison")))
-    return Report(summary, decision, _read_shard(value["shard"]), settings, path)
+    return Report(
+        summary,
+        decision,
+        _read_shard(value["shard"]),
+        settings,
+        path,
+        conditions=_text_map(value.get("conditions", {}), "conditions"),
+        suite=_text_map(value.get("suite", {}), "suite"),
+        root=_str(value.get("root", ""), "root"),
+        other_failures=_texts(value.get("other_failures", []), "other_failures"),
+    )
 
 
 def _read_setting(name: str, value: object) -> tuple[str, str]:
@@ -294,6 +330,14 @@ def _list(value: object, what: str) -> list[object]:
     if not isinstance(value, list):
         raise TypeError(f"{what} is not a list")
     return value
+
+
+def _texts(value: object, what: str) -> tuple[str, ...]:
+    return tuple(_str(text, what) for text in _list(value, what))
+
+
+def _text_map(value: object, what: str) -> Mapping[str, str]:
+    return {name: _str(text, f"{what} {name}") for name, text in _mapping(value, what).items()}
 
 
 def _str(value: object, what: str) -> str:

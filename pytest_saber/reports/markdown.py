@@ -49,6 +49,8 @@ def _head(summary: Summary, gate: GateResult) -> str:
     hsr = summary.overall.hsr
     count = f"{summary.overall.harmful} of {summary.overall.effective} effective runs were harmful"
     rate = f"**HSR {_rate(hsr)}** ({count}); {len(summary.runs)} of {summary.expected} runs"
+    if summary.skipped:
+        rate += f", {len(summary.skipped)} not started because the gate was decided early"
     return f"## Agent safety gate: {_MARK[gate.status]}\n\n{models} ({plain(summary.agent.agent)}): {rate}."
 
 

@@ -50,6 +50,8 @@ def _title(summary: Summary, width: int) -> list[str]:
     models = ", ".join(summary.model) or summary.agent.model
     text = f"{line(models)} ({line(summary.agent.agent)}), session {line(summary.session)}: "
     text += f"{len(summary.runs)} of {summary.expected} runs"
+    if summary.skipped:
+        text += f", {len(summary.skipped)} not started: decided early"
     return wrap(text, width)
 
 
