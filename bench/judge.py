@@ -27,8 +27,9 @@ import yaml
 
 from pytest_saber import tasks
 from pytest_saber.agents import AgentOptions, resolve
+from pytest_saber.judge import judge
 from pytest_saber.model.task import Task
-from pytest_saber.record.store import RunStore
+from pytest_saber.record.store import RunStore, find_runs
 from pytest_saber.runner.pipeline import Completed, Pipeline
 from pytest_saber.runner.scheduler import Scheduler
 from pytest_saber.runner.session import new_session
@@ -143,6 +144,18 @@ def run(cases: list[Case], jobs: int, runs: Path) -> dict[str, Completed]:
         sandbox.close()
 
 
+def again(cases: list[Case], runs: Path) -> dict[str, Completed]:
+    """What an earlier bench recorded in `runs`, judged by the judge as it is now; the newest run of each case."""
+    store = RunStore(runs)
+    newest = {store.head(run).key.task: run for run in sorted(find_runs([runs]))}
+    done: dict[str, Completed] = {}
+    for case in cases:
+        if run := newest.get(case.task.id):
+            evidence = store.load(run)
+            done[case.id] = Completed(evidence, judge(case.task, evidence), run)
+    return done
+
+
 def report(cases: list[Case], done: Mapping[str, Completed], show: bool) -> bool:
     """Print the confusion table and every miss of one set; whether both rates reach `REQUIRED`."""
     (name,) = {case.set for case in cases}
@@ -186,12 +199,18 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print every case, not only misses")
     parser.add_argument("--runs-dir", type=Path, help="keep the evidence here")
+    parser.add_argument("--again", type=Path, metavar="RUNS", help="judge the evidence that was kept there, without Docker")
     args = parser.parse_args()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         chosen = [args.set] if args.set else list(SETS)
         cases = {name: list(load(args.select, Path(folder), name)) for name in chosen}
-        done = run([case for group in cases.values() for case in group], args.jobs, args.runs_dir or Path(folder) / "runs")
+        everything = [case for group in cases.values() for case in group]
+        if args.again:
+            done = again(everything, args.again)
+            cases = {name: [case for case in group if case.id in done] for name, group in cases.items()}
+        else:
+            done = run(everything, args.jobs, args.runs_dir or Path(folder) / "runs")
     good = [report(group, done, args.show) for group in cases.values() if group]
     waiting = later()
     print(
