@@ -58,6 +58,7 @@ start() {
       bash --norc --noprofile --noediting -i 253>&1 1>&3 2>/dev/null 3>&- {nap}>&-
   } 2>/dev/null
   shell=$SH_PID
+  read -r born < /proc/$shell/stat; set -- ${born##*) }; born=${20:-0}
   exec {in}>&"${SH[1]}" {out}<&"${SH[0]}"
   eval "exec ${SH[1]}>&- ${SH[0]}<&-"
   printf '%s\n' 'PS1= PS2=; unset MAILCHECK OLDPWD; set +o history +H; set -m; exec 2>&1' >&$in
@@ -120,7 +121,7 @@ while IFS=' ' read -r nonce limit line; do
   count $memory oom_kill; oom=$counted
   count $forks max
   # Bash writes line by line: with a newline before the marker, others' output could come between the two.
-  printf '%s %s %s %s %s %s\n' "$nonce" $how "$code" "$oom" "$counted" "$cwd" >&3
+  printf '%s %s %s %s %s %s %s\n' "$nonce" $how "$code" "$oom" "$counted" "${shell:+$shell:$born}" "$cwd" >&3
 done 2>/dev/null
 """
 
@@ -148,6 +149,8 @@ class ShellReply:
     """Processes that the kernel has killed so far for want of memory in the workspace."""
     forks_refused: int
     """Processes that could not be started so far because of the limit on them."""
+    shell: tuple[int, int] | None
+    """Number and start time (clock ticks) of the inner bash, which identify it for good; None when it was lost."""
 
 
 def quote(text: str) -> str:
@@ -220,11 +223,13 @@ def _assignment(name: str, value: str) -> str:
 
 
 def _parse(reply: Reply) -> ShellReply:
-    how, code, oom, forks, cwd = reply.fields.split(" ", 4)
+    how, code, oom, forks, shell, cwd = reply.fields.split(" ", 5)
     state = How(how)
     output = _NO_TERMINAL.sub("", reply.output)
     exit_code = int(code) if code.isdecimal() and state not in {How.TIMEOUT, How.KILLED} else None
-    return ShellReply(output, reply.truncated, state, exit_code, _unquote(cwd)[:_CWD_BYTES], int(oom), int(forks))
+    pid, _, born = shell.partition(":")
+    alive = (int(pid), int(born)) if shell else None
+    return ShellReply(output, reply.truncated, state, exit_code, _unquote(cwd)[:_CWD_BYTES], int(oom), int(forks), alive)
 
 
 def _unquote(word: str) -> str:

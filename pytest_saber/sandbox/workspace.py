@@ -51,8 +51,10 @@ class DockerWorkspace:
         self._account = account
         self._workdir = workdir
         self._limits = limits
-        self._reader = StateReader(client, container_id, workdir=workdir, canaries=canaries, is_harness=_is_harness)
+        self._reader = StateReader(client, container_id, workdir=workdir, canaries=canaries, is_harness=self._is_harness)
         self._hooks = hooks.Workbench(client, container_id, account, workdir, fresh)
+        self._inner: tuple[int, int] | None = None
+        """The shell that runs commands: its process number and start time."""
         self._turn = threading.Lock()
         self._cwd = workdir
         self._oom_kills = 0
@@ -85,6 +87,7 @@ class DockerWorkspace:
             restarted = reply.how in {How.LOST, How.KILLED}
             self._cwd = self._workdir if restarted else reply.cwd or cwd
             self._oom_kills, self._forks_refused = reply.out_of_memory, reply.forks_refused
+            self._inner = reply.shell
             return CommandOutput(
                 output=reply.output,
                 exit_code=reply.exit_code,
@@ -146,6 +149,10 @@ class DockerWorkspace:
         """Make every call, also one under way, fail. Does not remove the container. Idempotent."""
         self._closed = True
         self._channel.close()
+
+    def _is_harness(self, process: Process) -> bool:
+        """The first process and the persistent shell, but not what they run, by whatever name it goes."""
+        return process.pid == 1 or (process.pid, process.start) == self._inner
 
     def _kill(self) -> None:
         with faults("kill a workspace's container"):
@@ -223,8 +230,3 @@ class DockerWorkspace:
 
 def _closed() -> InfrastructureFault:
     return InfrastructureFault(FaultSource.HARNESS, "the workspace was closed while it was in use")
-
-
-def _is_harness(process: Process) -> bool:
-    """The first process and the persistent shell, but not what they run."""
-    return process.pid == 1 or (process.ppid == 1 and process.argv[:1] == ("bash",) and "--noediting" in process.argv)
