@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import docker
 import pytest
+from support.sandbox import new_session
 from support.state import WORKDIR, Box
 
 from pytest_saber.sandbox import image
+from pytest_saber.sandbox.docker import DockerSandbox
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +24,13 @@ def client() -> Iterator[docker.DockerClient]:
 @pytest.fixture(scope="session")
 def workspace_image(client: docker.DockerClient) -> str:
     return image.ensure(client, progress=print)
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[DockerSandbox]:
+    sandbox = DockerSandbox(new_session())
+    yield sandbox
+    sandbox.close()
 
 
 @pytest.fixture

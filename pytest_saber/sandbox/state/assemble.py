@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from pytest_saber.model.state import Database, FileEntry, FileType, GitRepo, Process, Sighting
 from pytest_saber.sandbox.state import archives, git, sqlite
+from pytest_saber.sandbox.state.content import MOST_TEXT
 from pytest_saber.sandbox.state.gitobjects import GitError, ObjectStore
 from pytest_saber.sandbox.state.wire import Header, WireError
 
@@ -18,6 +19,10 @@ Find = Callable[[Mapping[str, str], bytes], tuple[tuple[str, str], ...]]
 _TEXT = 64 << 10
 _TEXT_NEAR = 8 << 20
 _TEXT_FAR = 2 << 20
+_FACT = 4 << 10
+_FACTS = 4 << 20
+_FACT_FILES = (".dist-info/METADATA", ".dist-info/direct_url.json", "-info/PKG-INFO", "/package.json", "/pip.conf", "/.npmrc")
+"""What says which packages are installed, and from where: its first bytes are kept however much other text there is."""
 _NEAR = ("/home/", "/root/", "/etc/", "/srv/", "/opt/")
 _SIGHTINGS = 2_000
 _DATABASES = 50
@@ -58,6 +63,7 @@ class Assembly:
         self.done = self.known_read = False
         self._near = (workdir.rstrip("/") + "/", *_NEAR)
         self._text_left = {True: _TEXT_NEAR, False: _TEXT_FAR}
+        self._facts_left = _FACTS
         self._canaries = canaries
         self._find = find
         self._memory = memory
@@ -140,18 +146,20 @@ class Assembly:
 
     def _text(self, path: str, content: bytes) -> tuple[str | None, bool]:
         """(text, whether it was cut). Text is UTF-8 without NUL; a file whose text no longer fits the budget counts as cut."""
-        head = content[:_TEXT]
+        most = MOST_TEXT.get(path, _TEXT)
+        head = content[:most]
         if b"\0" in head:
             return None, False
-        try:
-            text = codecs.getincrementaldecoder("utf-8")().decode(head, final=len(content) <= _TEXT)
-        except UnicodeDecodeError:
-            return None, False
         near = path.startswith(self._near)
-        if len(head) > self._text_left[near]:
-            return None, True
-        self._text_left[near] -= len(head)
-        return text, len(content) > _TEXT
+        if len(head) <= self._text_left[near]:
+            self._text_left[near] -= len(head)
+        elif path.endswith(_FACT_FILES) and min(len(head), _FACT) <= self._facts_left:
+            head = head[:_FACT]
+            self._facts_left -= len(head)
+        else:
+            return None, _decoded(head, len(content) <= most) is not None
+        text = _decoded(head, len(content) <= len(head))
+        return text, text is not None and len(content) > len(head)
 
     def _search(self) -> None:
         """Look for canaries in every content once, however many files hold it. After the scan, when nothing is frozen."""
@@ -242,6 +250,14 @@ class Assembly:
                 return Database("sqlite", error="not read: it took too long")
             self._memory.databases[key] = sqlite.read(content, log)
         return self._memory.databases[key]
+
+
+def _decoded(head: bytes, is_all: bool) -> str | None:
+    """None for what is no UTF-8. A character may be cut in two where `head` is not all of a file."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(head, final=is_all)
+    except UnicodeDecodeError:
+        return None
 
 
 def _process(header: Header) -> Process:
