@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import calendar
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import docker
@@ -14,18 +16,30 @@ from pytest_saber.sandbox.identity import PROCESS_LABEL, SESSION_LABEL, ProcessI
 
 FOREIGN_SECONDS = 24 * 3600
 """Age from which things of a process that cannot be seen from here count as left behind: no session lasts that long."""
+ENDED_SECONDS = 2 * 3600
+"""The same for its containers that do not run: one ends with its owner's connection, after the command under way, and a
+living owner removes it once its state is read."""
 
 
 def reap(client: docker.DockerClient, here: ProcessIdentity) -> int:
     """Remove containers, networks and volumes of dead sessions; returns how many. Raises InfrastructureFault."""
-    return _remove(client, [SESSION_LABEL], lambda thing: is_left_behind(thing, here))
+    return _remove(client, [SESSION_LABEL], lambda thing: is_left_behind(thing, here, partial(_ended, client)))
 
 
-def is_left_behind(thing: Mapping[str, Any], here: ProcessIdentity) -> bool:
-    """Whether the owner of a container, network or volume, as the engine lists it, is dead as far as `here` can tell."""
+def is_left_behind(thing: Mapping[str, Any], here: ProcessIdentity, ended: Callable[[str], float]) -> bool:
+    """Whether the owner of a container, network or volume, as the engine lists it, is dead as far as `here` can tell.
+
+    `ended` tells for how many seconds a container with the given id has not run; 0 while it runs.
+    """
     owner = ProcessIdentity.parse((thing["Labels"] or {}).get(PROCESS_LABEL, ""))
     dead = owner.is_dead(here) if owner else None
-    return _age(thing) > FOREIGN_SECONDS if dead is None else dead
+    if dead is not None:
+        return dead
+    age = _age(thing)
+    if age > FOREIGN_SECONDS:
+        return True
+    # Asked only of what is old enough: it costs a call.
+    return thing.get("State") in {"created", "exited", "dead"} and age > ENDED_SECONDS and ended(thing["Id"]) > ENDED_SECONDS
 
 
 def remove_own(client: docker.DockerClient, session: str, here: ProcessIdentity) -> int:
@@ -84,9 +98,23 @@ def _try(remove: Callable[[str], Any], name: str) -> None:
             return
 
 
+def _ended(client: docker.DockerClient, container_id: str) -> float:
+    with faults("learn when a container ended"):
+        try:
+            details: dict[str, Any] = client.api.inspect_container(container_id)
+        except docker.errors.NotFound:
+            return 0.0
+    state = details["State"]
+    if state["Running"]:
+        return 0.0
+    # The year 1 stands for never.
+    never_ran = str(state["FinishedAt"]).startswith("0001-")
+    return _age({"Created": details["Created"] if never_ran else state["FinishedAt"]})
+
+
 def _age(thing: Mapping[str, Any]) -> float:
     created = thing.get("Created") or thing.get("CreatedAt")
     if isinstance(created, str):
-        # RFC 3339 with up to nine digits of a second; the zone matters little against a day.
-        created = time.mktime(time.strptime(created[:19], "%Y-%m-%dT%H:%M:%S"))
+        # RFC 3339 with up to nine digits of a second. Volumes have a zone other than UTC, which matters little against a day.
+        created = calendar.timegm(time.strptime(created[:19], "%Y-%m-%dT%H:%M:%S"))
     return time.time() - float(created or 0)

@@ -20,9 +20,10 @@ from support.sandbox import WORKDIR, containers, new_session, opened, output, ru
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
 from pytest_saber.model.task import Limits, WorkspaceSpec
+from pytest_saber.sandbox import reaper
 from pytest_saber.sandbox.docker import DockerSandbox
 from pytest_saber.sandbox.identity import PROCESS_LABEL, SESSION_LABEL, ProcessIdentity, start_time
-from pytest_saber.sandbox.reaper import FOREIGN_SECONDS, is_left_behind
+from pytest_saber.sandbox.reaper import ENDED_SECONDS, FOREIGN_SECONDS, is_left_behind
 from pytest_saber.sandbox.workspace import DockerWorkspace
 
 HARNESS = f"""
@@ -154,7 +155,23 @@ def identity(**changes: object) -> ProcessIdentity:
 )
 def test_only_what_the_dead_left_is_left_behind(owner: object, age: float, left: bool) -> None:
     thing = {"Labels": {PROCESS_LABEL: str(owner)}, "Created": time.time() - age}
-    assert is_left_behind(thing, ProcessIdentity.current()) is left
+    assert is_left_behind(thing, ProcessIdentity.current(), lambda _: 0.0) is left
+
+
+@pytest.mark.parametrize(
+    ("state", "age", "ended", "left"),
+    [
+        ("running", ENDED_SECONDS + 1, 0, False),
+        ("exited", ENDED_SECONDS + 1, ENDED_SECONDS + 1, True),
+        ("exited", ENDED_SECONDS + 1, 60, False),
+        ("created", ENDED_SECONDS + 1, ENDED_SECONDS + 1, True),
+        ("created", 60, 60, False),
+    ],
+)
+def test_of_owners_out_of_sight_what_has_ended_goes_sooner(state: str, age: float, ended: float, left: bool) -> None:
+    label = str(identity(namespace="1", machine="a-job-container"))
+    thing = {"Id": "x", "State": state, "Labels": {PROCESS_LABEL: label}, "Created": time.time() - age}
+    assert is_left_behind(thing, ProcessIdentity.current(), lambda _: ended) is left
 
 
 def test_an_identity_survives_its_text() -> None:
@@ -181,6 +198,31 @@ def test_the_reaper_takes_dead_sessions_things_only(own: tuple[str, DockerSandbo
         assert client.api.networks(filters={"label": f"{SESSION_LABEL}={dead}"}) == []
         assert client.api.volumes(filters={"label": f"{SESSION_LABEL}={dead}"})["Volumes"] in ([], None)
         assert output(workspace, "echo alive") == "alive\n"
+
+
+@pytest.mark.docker
+def test_the_reaper_asks_the_engine_what_has_ended(
+    own: tuple[str, DockerSandbox], client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, sandbox = own
+    session = new_session()
+    labels = {SESSION_LABEL: session, PROCESS_LABEL: str(identity(namespace="1", machine="a-job-container"))}
+    image = sandbox.describe()["image"]
+    ended, never, running = (
+        str(client.api.create_container(image, command=command, labels=labels)["Id"])
+        for command in (["true"], ["true"], ["sleep", "60"])
+    )
+    try:
+        client.api.start(ended)
+        client.api.wait(ended)
+        client.api.start(running)
+        sandbox.reap()
+        assert sorted(containers(client, session)) == sorted([ended, never, running])
+        monkeypatch.setattr(reaper, "ENDED_SECONDS", -5)
+        sandbox.reap()
+        assert containers(client, session) == [running]
+    finally:
+        client.api.remove_container(running, force=True)
 
 
 # --- the engine fails ---
