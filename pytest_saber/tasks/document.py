@@ -117,7 +117,7 @@ def read(path: Path, shown: str) -> str:
         reason = "it is a loop of symbolic links" if error.errno == errno.ELOOP else (error.strerror or str(error))
         raise TaskError((Problem(shown, 0, f"the task file cannot be read: {reason}"),)) from error
     except ValueError as error:
-        raise TaskError((Problem(shown.replace("\0", "\\0"), 0, f"the task file cannot be read: {error}"),)) from error
+        raise TaskError((Problem(shown.replace("\0", "\\0"), 0, "the task file cannot be read: its path holds a NUL byte"),)) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

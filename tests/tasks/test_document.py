@@ -67,7 +67,7 @@ def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_and_a_path_with_nul_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no.yaml") == "no.yaml: the task file cannot be read: No such file or directory"
-    assert refusal(tmp_path / "n\0.yaml") == "n\\0.yaml: the task file cannot be read: embedded null byte"
+    assert refusal(tmp_path / "n\0.yaml") == "n\\0.yaml: the task file cannot be read: its path holds a NUL byte"
 
 
 @pytest.mark.parametrize(
