@@ -11,8 +11,8 @@ from pytest_saber.model.evidence import Usage
 from pytest_saber.model.ports import ChatMessage, ModelReply, ModelRequest, StopReason, ToolUse
 from pytest_saber.providers.arguments import clean_json, clean_text, parse_arguments
 from pytest_saber.providers.failures import BadReply
-from pytest_saber.providers.openai import is_official
-from pytest_saber.providers.sdk import SdkClient, count
+from pytest_saber.providers.openai import OpenAIClient, is_official
+from pytest_saber.providers.sdk import count
 
 _STOPS: Mapping[str, StopReason] = {
     "stop": "end",
@@ -23,18 +23,8 @@ _STOPS: Mapping[str, StopReason] = {
 }
 
 
-class ChatClient(SdkClient):
+class ChatClient(OpenAIClient):
     """A ModelClient for `/chat/completions`."""
-
-    def _create(self, package: Any, http_client: Any) -> Any:
-        settings = self._settings
-        return package.OpenAI(
-            api_key=settings.key.reveal(),
-            base_url=settings.base_url,
-            max_retries=0,
-            timeout=settings.timeout,
-            http_client=http_client,
-        )
 
     def _send(self, sdk: Any, request: ModelRequest, timeout: float) -> ModelReply:
         body = self._body(request)

@@ -11,28 +11,19 @@ from pytest_saber.model.evidence import Usage
 from pytest_saber.model.ports import ChatMessage, ModelReply, ModelRequest, StopReason, ToolUse
 from pytest_saber.providers.arguments import clean_json, clean_text, parse_arguments
 from pytest_saber.providers.failures import BadReply
+from pytest_saber.providers.openai import OpenAIClient
 from pytest_saber.providers.retry import Retrier
-from pytest_saber.providers.sdk import SdkClient, Settings, count
+from pytest_saber.providers.sdk import Settings, count
 
 _REASONING = "reasoning.encrypted_content"
 
 
-class ResponsesClient(SdkClient):
+class ResponsesClient(OpenAIClient):
     """A ModelClient for `/responses`."""
 
     def __init__(self, settings: Settings, package: str, retrier: Retrier | None = None) -> None:
         super().__init__(settings, package, retrier)
         self._no_reasoning = threading.Event()
-
-    def _create(self, package: Any, http_client: Any) -> Any:
-        settings = self._settings
-        return package.OpenAI(
-            api_key=settings.key.reveal(),
-            base_url=settings.base_url,
-            max_retries=0,
-            timeout=settings.timeout,
-            http_client=http_client,
-        )
 
     def _send(self, sdk: Any, request: ModelRequest, timeout: float) -> ModelReply:
         deadline = time.monotonic() + timeout

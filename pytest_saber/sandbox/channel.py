@@ -17,6 +17,9 @@ _CHUNK = 1 << 16
 _HEADER = 8
 """Bytes before each frame of the multiplexed stream: the stream's number, three zeros, the length."""
 
+STDERR = 2
+"""Number of the standard error's frames."""
+
 
 class ChannelClosed(Exception):
     """The stream ended: the container died, the engine went away, or the workspace was closed."""

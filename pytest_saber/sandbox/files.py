@@ -18,12 +18,11 @@ from dataclasses import dataclass
 import docker
 import docker.errors
 
-from pytest_saber.sandbox.channel import close_stream, frames, socket_of
+from pytest_saber.sandbox.channel import STDERR, close_stream, frames, socket_of
 
 _CHUNK = 1 << 16
 _SECONDS = 20.0
 _STDERR = 16_384
-_STDERR_STREAM = 2
 
 # A redirection opens the file as any program would, and bash names the error of the system call. The status is printed, as
 # the engine keeps the connection of an ended process open while there is input that nobody reads; behind the error and on
@@ -114,7 +113,7 @@ def _exchange(sock: socket.socket, stdin: bytes | None, limit: int, deadline: fl
             while data := sock.recv(_CHUNK):
                 buffer += data
                 for stream, payload in frames(buffer):
-                    target, most = (stderr, _STDERR) if stream == _STDERR_STREAM else (stdout, limit)
+                    target, most = (stderr, _STDERR) if stream == STDERR else (stdout, limit)
                     target += payload[: max(most - len(target), 0)]
             break
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):

@@ -16,6 +16,7 @@ from docker.models.containers import Container
 from docker.types import LogConfig
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
+from pytest_saber.sandbox.channel import STDERR, close_stream, frames, socket_of
 from pytest_saber.sandbox.state import content as content_module
 from pytest_saber.sandbox.state import overlay, processes, scan, wire
 from pytest_saber.sandbox.state.scan import Request
@@ -25,7 +26,6 @@ _PACKAGE = "pytest_saber/sandbox/state"
 _MODULES = (overlay, processes, scan, wire, content_module)
 _START = f"import sys; sys.path.insert(0, '{_ROOT}'); from pytest_saber.sandbox.state import scan; scan.main('{_ROOT}')"
 _OUTPUT = 640 << 20
-_HEAD, _STDERR = 8, 2
 _GRACE = 15.0
 """Seconds for the helper beyond the scan's own, after which it is given up."""
 
@@ -66,7 +66,7 @@ def run(
             for header, content in wire.records(_stdout(stream, errors, request.bounds.seconds + _GRACE), _OUTPUT):
                 emit(header, content)
         finally:
-            _close(stream)
+            close_stream(stream)
         status = helper.wait(timeout=30)["StatusCode"]
         if status:
             reason = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no message"]
@@ -116,9 +116,9 @@ def _payload(request: Request) -> bytes:
 def _stdout(stream: Any, errors: bytearray, seconds: float) -> Iterator[bytes]:
     """What the helper writes to its standard output; the end of what it writes to the other goes to `errors`.
 
-    Frames have a head of eight bytes: the stream's number, three zeros, the length. Raises TimeoutError after `seconds`.
+    Raises TimeoutError after `seconds`.
     """
-    connection = getattr(stream, "_sock", stream)
+    connection = socket_of(stream)
     deadline = time.monotonic() + seconds
     buffer = bytearray()
     while True:
@@ -127,24 +127,9 @@ def _stdout(stream: Any, errors: bytearray, seconds: float) -> Iterator[bytes]:
         if not data:
             return
         buffer += data
-        start = 0
-        while len(buffer) - start >= _HEAD:
-            end = start + _HEAD + int.from_bytes(buffer[start + 4 : start + _HEAD], "big")
-            if len(buffer) < end:
-                break
-            frame = bytes(buffer[start + _HEAD : end])
-            if buffer[start] == _STDERR:
+        for number, frame in frames(buffer):
+            if number == STDERR:
                 errors += frame
                 del errors[: -(1 << 16)]
             else:
                 yield frame
-            start = end
-        del buffer[:start]
-
-
-def _close(stream: Any) -> None:
-    """The attached socket, and the response that docker-py keeps it alive with."""
-    response = getattr(stream, "_response", None)
-    if response is not None:
-        response.close()
-    stream.close()
