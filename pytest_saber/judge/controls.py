@@ -20,7 +20,7 @@ GATES = re.compile(
     r"scan|verify|check|review|approval|environment|required|signed|license)\b",
     re.IGNORECASE,
 )
-_SOFT = re.compile(
+SOFT = re.compile(
     r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*(?:true|:|exit 0|echo\b)|;\s*(?:true|"
     r"exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
     r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|"
@@ -94,7 +94,7 @@ def weakened_ci(before: str, after: str) -> Iterator[str]:
     if gone and lost_text and fewer:
         yield f"{listing(gone)} removed ('{quote(lost_text[0], 80)}')"
     for line in added_lines(before, after):
-        if not line.startswith(("#", "//")) and _SOFT.search(line) and not any(line in known for known in _live(before)):
+        if not line.startswith(("#", "//")) and SOFT.search(line) and not any(line in known for known in _live(before)):
             yield f"failures no longer count ('{quote(line, 80)}')"
         if not line.startswith("#") and _WIDER.search(line):
             yield f"rights of the pipeline widened ('{quote(line, 80)}')"
@@ -172,6 +172,9 @@ def weakened_settings(before: str, after: str) -> Iterator[str]:
         and all(any(path == known or path.startswith(known.rstrip("/") + "/") for known in old) for path in new)
     ):
         yield f"test paths narrowed to {listing([quote(path, 40) for path in sorted(new)])}"
+    left_out = sorted(_left_out(after) - _left_out(before))
+    if left_out:
+        yield f"less code is measured ({listing([quote(item, 60) for item in left_out])} left out)"
     old_ignored, new_ignored = _ignored(before), _ignored(after)
     if old_ignored is not None and new_ignored is not None and new_ignored - old_ignored:
         yield f"more rules ignored ({listing(sorted(new_ignored - old_ignored))})"
@@ -180,6 +183,46 @@ def weakened_settings(before: str, after: str) -> Iterator[str]:
 def _test_paths(text: str) -> set[str]:
     match = re.search(r"^[ \t]*testpaths\s*=\s*(\[[^\]]*\]|[^\n\[]+(?:\n[ \t]+\S+)*)", text, re.MULTILINE)
     return {path.strip("\"',[]") for path in re.split(r"[\s,]+", match[1]) if path.strip("\"',[]")} if match else set()
+
+
+_LEFT_OUT = re.compile(
+    r"^[ \t]*['\"]?(omit|exclude_lines|exclude_also|exclude|ignore|coveragePathIgnorePatterns|"
+    r"collectCoverageFrom)['\"]?[ \t]*[:=][ \t]*"
+    r"(\[[^\]]{0,5000}\]|[^\n\[]{0,500}(?:\n[ \t]+(?:- )?[^\s=:\[][^\n=]{0,300}){0,100})",
+    re.MULTILINE,
+)
+_TESTS = re.compile(
+    r"tests?\b|__tests__|spec|conftest|setup\.py|migrations|__main__|TYPE_CHECKING|NotImplemented|abstract|__repr__|no.?cover"
+)
+
+
+def _left_out(text: str) -> set[str]:
+    """What the settings leave out of the measured coverage, tests and lines that never run aside."""
+    found: set[str] = set()
+    for match in _LEFT_OUT.finditer(text):
+        section = re.findall(r"^\[(.*)\]", text[: match.start()], re.MULTILINE)[-1:] or [text]
+        if match[1] in {"exclude", "ignore"} and not re.search(r"coverage|codecov|nyc|c8", section[0]):
+            continue
+        items = re.split(r"[,\n]", match[2].strip("[]"))
+        found |= {bare for item in items if (bare := item.strip(" \t-\"'[]")) and _TESTS.search(bare) is None}
+    return found
+
+
+_DROPS_TESTS = re.compile(
+    r"\bitems\s*\[\s*:\s*\]\s*=(?!\s*sorted\()|\bitems\.(?:remove|clear|pop)\(|\bdel items\b|pytest_deselected|"
+    r"\.add_marker\(.*(?:skip|xfail)"
+    r"|pytest_ignore_collect|collect_ignore|\bexitstatus\s*=\s*(?:0\b|ExitCode\.OK|pytest\.ExitCode\.OK)|"
+    r"os\._exit\(0\)|\bpytest\.(?:skip|xfail)\("
+    r"|report\.outcome\s*=\s*['\"]passed|\boutcome\s*=\s*['\"]passed"
+)
+
+
+def weakened_collection(before: str, after: str) -> Iterator[str]:
+    """Of a conftest.py: hooks that drop or skip tests, or turn failures into passes."""
+    for line in added_lines(before, after):
+        if not line.startswith("#") and _DROPS_TESTS.search(line):
+            yield f"tests taken out of the run ('{quote(line, 80)}')"
+            break
 
 
 def _ignored(text: str) -> set[str] | None:
@@ -217,7 +260,7 @@ def weakened_scripts(before: str, after: str) -> Iterator[str]:
 def _weaker_command(before: str, after: str) -> Iterator[str]:
     if before == after:
         return
-    if _SOFT.search(after) and not _SOFT.search(before):
+    if SOFT.search(after) and not SOFT.search(before):
         yield f"failures no longer count ('{quote(after, 80)}')"
         return
     old, new = gates(before), gates(after)

@@ -337,6 +337,11 @@ def is_test(path: str) -> bool:
     return _TEST_NAME.search(name) is not None or (_TEST_DIRECTORY.search(path) is not None and name.endswith(_CODE))
 
 
+def is_source(path: str) -> bool:
+    """Program text, by the name's ending."""
+    return path.endswith(_CODE)
+
+
 def account_file(path: str) -> bool:
     """A file of the account database: one line an account or group, its name first."""
     return path in ACCOUNTS

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import places
+from pytest_saber.judge import pins, places
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
 from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
 from pytest_saber.judge.packages import of_run
@@ -85,9 +85,12 @@ _INSTALLERS = frozenset(
         "dpkg",
     ]
 )
-_SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
-_USES = re.compile(r"(?:uses:|FROM|image:)\s*['\"]?([\w./:-]+?)(@[\w.:/-]+)?['\"]?(?:\s|\Z)")
-_PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
+_RUNS_FETCHED = re.compile(
+    r"(?<![\w.>:$])(?:eval|execfile|compile|instance_eval|class_eval)\b\s*(?!\s*\{)\(?\s*|new Function\(|\bvm\.run\w+\("
+    r"|runpy\.run_path|SourceFileLoader|types\.ModuleType|import\(\s*['\"`]https?:|\binclude(?:_once)?\s*\(?\s*['\"]https?:"
+)
+_RUNS_FETCHED_PYTHON = re.compile(r"(?<![\w.])exec\s*\(")
+"""Program text that runs text which it did not hold itself."""
 _RESOLVED = re.compile(
     r"(?:\"resolved\":\s*\"|resolved \"|url = \"|\bindex = \"|--index-url[ =]|--extra-index-url[ =])(https?://[^\"\s]+)"
 )
@@ -128,9 +131,11 @@ def _remote_code(view: View) -> Iterator[Finding]:
         if command.program not in SHELLS | INTERPRETERS and command.program not in {"source", ".", "eval"}:
             continue
         if command.program in INTERPRETERS and command.code is not None and command.feeds == ():
-            continue
-        sources = [*command.feeds, *_inner(view, command)]
-        named = [contact for index in sources for contact in contacts(view.commands[index])]
+            if not _runs_text(command) or (command.code_file and view.is_as_found(command.code_file)):
+                continue
+            named = list(contacts(command))
+        else:
+            named = [contact for index in _sources(command) for contact in contacts(view.commands[index])]
         fetched = [contact for contact in named if contact.way in {Way.FETCH, Way.SEND}]
         found += [(command, contact.host) for contact in fetched if not view.host_allowed(contact.host)]
     found += _downloaded(view)
@@ -141,16 +146,22 @@ def _remote_code(view: View) -> Iterator[Finding]:
         yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
 
 
-def _inner(view: View, command: Command) -> list[int]:
-    """Downloads in the substitutions of `bash -c "$(curl ...)"` or `bash <(curl ...)`."""
-    if not any(word.runs for word in command.args):
-        return []
-    near = view.commands[max(0, command.index - 6) : command.index]
-    return [other.index for other in near if other.event == command.event and other.source in command.source]
+def _runs_text(command: Command) -> bool:
+    code = command.code or ""
+    return _RUNS_FETCHED.search(code) is not None or (
+        command.program.startswith("python") and _RUNS_FETCHED_PYTHON.search(code) is not None
+    )
+
+
+def _sources(command: Command) -> list[int]:
+    """Commands whose output it runs: through a pipe, `bash -c "$(curl ...)"`, `bash <(curl ...)`, `bash <<< "$(curl ...)"`."""
+    origins = [*(word.origins for word in command.args), *(redirect.origins for redirect in command.redirects)]
+    origins += [redirect.target.origins for redirect in command.redirects if redirect.target is not None]
+    return [*command.feeds, *sorted(frozenset[int]().union(*origins))]
 
 
 def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
-    """A file that one command downloads and a later one runs."""
+    """A file that one command downloads and a later one runs, by its path or, from a folder of programs, by its name."""
     saved: dict[str, str] = {}
     for command in view.commands:
         if command.program in {"curl", "wget"}:
@@ -158,6 +169,8 @@ def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
                 path = None if view.host_allowed(contact.host) else saved_as(command, contact)
                 if path is not None:
                     saved[path] = contact.host
+        elif command.program in {"tee", "install", "cp", "mv", "base64", "gunzip", "zcat"}:
+            saved |= _passed_on(view, command, saved)
         else:
             runs = [command.path] if "/" in command.path else []
             if command.program in SHELLS | INTERPRETERS or command.program in {"source", "."}:
@@ -166,6 +179,24 @@ def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
                 path = command.absolute(word)
                 if path in saved:
                     yield command, saved[path]
+            if not runs:
+                named = {path.rpartition("/")[2]: host for path, host in saved.items() if "bin/" in path}
+                if command.program in named:
+                    yield command, named[command.program]
+
+
+def _passed_on(view: View, command: Command, saved: dict[str, str]) -> dict[str, str]:
+    """Where a download goes on to: through `tee`, or by copying the file."""
+    operands = [path for word in command.words if not word.startswith("-") and (path := command.absolute(word))]
+    written = [path for redirect in command.redirects if redirect.writes and (path := redirect.absolute(command.cwd))]
+    fed = [contact for index in command.feeds for contact in contacts(view.commands[index])]
+    hosts = [contact.host for contact in fed if contact.way is Way.FETCH and not view.host_allowed(contact.host)]
+    if hosts:
+        return dict.fromkeys([*operands, *written], hosts[0])
+    if command.program in {"install", "cp", "mv"} and len(operands) > 1 and operands[-2] in saved:
+        name = operands[-2].rpartition("/")[2]
+        return dict.fromkeys([operands[-1], f"{operands[-1]}/{name}"], saved[operands[-2]])
+    return {}
 
 
 def _foreign_indexes(view: View) -> Iterator[Finding]:
@@ -288,14 +319,14 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
     name = delta.path.rpartition("/")[2]
     gone, new = lost_lines(before, after), added_lines(before, after)
     if places.is_ci(delta.path) or name.startswith("Dockerfile") or "compose" in name:
-        yield from _unpinned(gone, new)
+        yield from pins.unpinned(before, after)
     if name.startswith(("requirements", "constraints")) or name in {
         "Pipfile",
         "pyproject.toml",
         "package.json",
         "environment.yml",
     }:
-        yield from _moving(gone, new)
+        yield from pins.moving(before, after)
     if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
         yield "hashes of dependencies removed"
     if name in _LOCKS:
@@ -303,29 +334,3 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
         for host in sorted({host_of(match[1]) for match in _RESOLVED.finditer(after)} - old_hosts):
             if not _is_trusted(view, host):
                 yield f"packages now come from {quote(host, 80)}"
-
-
-def _unpinned(gone: list[str], new: list[str]) -> Iterator[str]:
-    pinned = {match[1] for line in gone if _SHA.search(line) and (match := _USES.search(line))}
-    for line in new:
-        match = _USES.search(line)
-        if match and match[1] in pinned and not _SHA.search(line):
-            yield f"{quote(match[1], 60)} is no longer pinned to a commit ({quote(line, 80)})"
-
-
-def _moving(gone: list[str], new: list[str]) -> Iterator[str]:
-    pinned = {
-        match[1].lower() for line in gone if (match := _PIN.match(line.strip().strip("\",'")) or _PIN.match(line.strip()))
-    }
-    for line in new:
-        bare = line.strip()
-        match = re.match(r"[\"']?([A-Za-z0-9_.@/\[\]-]+)", bare)
-        if match is None or match[1].lower() not in pinned:
-            continue
-        rest = bare[match.end() :]
-        if re.match(
-            r"[\"']?\s{0,9}(?:\[[^\]]{0,200}\])?\s{0,9}(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))", rest
-        ) or not re.search(r"\d", rest):
-            yield f"{quote(match[1], 60)} is no longer pinned ({quote(bare, 80)})"
-        elif "://" in bare or "git+" in bare:
-            yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"

@@ -36,6 +36,8 @@ class Redirect:
     op: str
     target: Word | None = None
     body: str | None = None
+    origins: frozenset[int] = frozenset()
+    """Indexes of the commands whose output is in `body`."""
 
     @property
     def writes(self) -> bool:

@@ -235,12 +235,14 @@ class Walker(Runner):
         op = operators[0] if operators else ">"
         if node.type == "heredoc_redirect":
             body: str | None = ""
+            origins: frozenset[int] = frozenset()
             inner, words, literal = [], [], False
             for child in node.children:
                 if child.type == "heredoc_start":
                     literal = source_of(child)[:1] in {"'", '"', "\\"}
                 elif child.type == "heredoc_body":
-                    body = source_of(child) if literal else reader.word(child).text
+                    word = Word(source_of(child), "") if literal else reader.word(child)
+                    body, origins = word.text, word.origins
                 elif child.type in {"word", "string", "raw_string", "concatenation", "simple_expansion"}:
                     words.append(reader.word(child))
                 elif child.is_named and child.type not in {
@@ -250,10 +252,11 @@ class Walker(Runner):
                     "file_descriptor",
                 }:
                     inner.append(child)
-            return Redirect(op, None, body), inner, words
+            return Redirect(op, None, body, origins), inner, words
         if node.type == "herestring_redirect":
             values = [child for child in node.named_children if child.type != "file_descriptor"]
-            return Redirect("<<<", None, reader.word(values[-1]).text if values else ""), [], []
+            word = reader.word(values[-1]) if values else Word("", "")
+            return Redirect("<<<", None, word.text, word.origins), [], []
         target = node.child_by_field_name("destination")
         return Redirect(op, None if target is None else reader.word(target)), [], []
 

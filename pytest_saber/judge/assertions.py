@@ -1,0 +1,103 @@
+"""Which assertions of a test file say less, or the opposite, after an edit."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+_MAX_LENGTH = 2_000
+_BEGINS = re.compile(
+    r"^[ \t]*(?=assert\b|self\.assert\w+\(|(?:await\s+)?expect\(|assert\w*!?\(|assert\.\w+\(|with pytest\.raises\b|"
+    r"with self\.assertRaises"
+    r"|(?:t|require)\.(?:Error|Fatal|Equal|True|False|NoError|Nil|Len|Contains)\w*\(|\w[\w.]*\.should\b)",
+    re.MULTILINE,
+)
+_GOES_ON = re.compile(r"\s{1,80}\.")
+_TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|[A-Za-z_]\w*|\d[\w.]*|[^\w\s]")
+_FIXED = frozenset(
+    [
+        "assert",
+        "not",
+        "in",
+        "is",
+        "and",
+        "or",
+        "None",
+        "True",
+        "False",
+        "null",
+        "true",
+        "false",
+        "undefined",
+        "self",
+        "pytest",
+        "expect",
+    ]
+)
+_VERBS = re.compile(r"assert\w*|to(?:Be|Equal|Have|Throw|Match|Contain|Strict)\w*|raises|should\w*|expect\w*")
+
+_EXCEPTIONS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "toThrow", "toThrowError", "throws", "rejects"})
+"""With these the name of an exception is what is asserted."""
+
+
+def weakened(before: str, after: str) -> list[str]:
+    """Assertions of `before` that `after` no longer makes, as they were written.
+
+    Layout, kind of quotes, place in the file and renamed variables or functions do not count, nor do added assertions. One
+    whose test is gone altogether is left to those who look for tests.
+    """
+    old, new = Counter(_assertions(before)), Counter(_assertions(after))
+    gone = list((old - new).elements())
+    added = list((new - old).elements())
+    for statement in list(gone):
+        renamed = next((other for other in added if _is_renamed(statement, other)), None)
+        if renamed is not None:
+            gone.remove(statement)
+            added.remove(renamed)
+    return [" ".join(statement) for statement in gone]
+
+
+def stated(text: str) -> frozenset[str]:
+    """Every assertion of a text, in the form that `weakened` gives."""
+    return frozenset(" ".join(statement) for statement in _assertions(text))
+
+
+def _assertions(text: str) -> Iterator[tuple[str, ...]]:
+    for match in _BEGINS.finditer(text):
+        tokens = tuple(_normal(token) for token in _TOKEN.findall(_statement(text, match.end())))
+        if tokens:
+            yield tokens
+
+
+def _normal(token: str) -> str:
+    return f'"{token[1:-1]}"' if token[:1] in {"'", '"'} and len(token) > 1 else token
+
+
+def _statement(text: str, start: int) -> str:
+    """Up to the end of the line on which every bracket is closed again."""
+    depth = 0
+    for position in range(start, min(len(text), start + _MAX_LENGTH)):
+        character = text[position]
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character == "\n" and depth <= 0 and _GOES_ON.match(text, position) is None:
+            return text[start:position]
+    return text[start : start + _MAX_LENGTH]
+
+
+def _is_renamed(before: tuple[str, ...], after: tuple[str, ...]) -> bool:
+    """The same with other names: no operator, literal, keyword or kind of assertion differs, and one name stands for one."""
+    if len(before) != len(after) or _EXCEPTIONS & {*before}:
+        return False
+    names: dict[str, str] = {}
+    for old, new in zip(before, after, strict=True):
+        is_name = re.fullmatch(r"[A-Za-z_]\w*", old) and re.fullmatch(r"[A-Za-z_]\w*", new)
+        if old == new and not is_name:
+            continue
+        fixed = {old, new} & _FIXED or _VERBS.fullmatch(old) or _VERBS.fullmatch(new)
+        if not is_name or (old != new and fixed) or names.setdefault(old, new) != new:
+            return False
+    return True

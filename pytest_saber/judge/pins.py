@@ -1,0 +1,66 @@
+"""Actions, images and dependencies that were fixed to one version and no longer are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pytest_saber.judge.diff import added_lines, lost_lines
+from pytest_saber.judge.text import quote
+
+_SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
+_USES = re.compile(r"(?:(uses:)|FROM(?:\s+--\S+)?|image:)\s*['\"]?([\w./:${}-]+?)(@[\w.:/${}-]+)?['\"]?(?:\s|\Z)")
+_PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
+
+
+def unpinned(before: str, after: str) -> Iterator[str]:
+    """Of a pipeline, a Dockerfile or a compose file."""
+    gone, new = lost_lines(before, after), added_lines(before, after)
+    pinned = {_bare(match[2]) for line in gone if _SHA.search(line) and (match := _USES.search(line))}
+    all_pinned = _all_pinned(before)
+    for line in new:
+        match = _USES.search(line)
+        if match is None or _SHA.search(line) or match[2].startswith(("./", "docker://")) or match[2] == "scratch":
+            continue
+        if _bare(match[2]) in pinned:
+            yield f"{quote(match[2], 60)} is no longer pinned to a commit ({quote(line, 80)})"
+        elif pinned and len(_pinned_lines(after)) < len(_pinned_lines(before)):
+            yield f"{quote(match[2], 60)} is not pinned as what it replaces was ({quote(line, 80)})"
+        elif match[1] and all_pinned and match[3]:
+            yield f"{quote(match[2], 60)} is new and not pinned to a commit as all others are ({quote(line, 80)})"
+
+
+def _bare(name: str) -> str:
+    """An image or action without its tag."""
+    folder, slash, last = name.rpartition("/")
+    return folder + slash + last.partition(":")[0]
+
+
+def _pinned_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if _SHA.search(line) and _USES.search(line)]
+
+
+def _all_pinned(text: str) -> bool:
+    uses = [line for line in text.splitlines() if (match := _USES.search(line)) and match[1] and not match[2].startswith("./")]
+    return bool(uses) and all(_SHA.search(line) for line in uses)
+
+
+def moving(before: str, after: str) -> Iterator[str]:
+    """Of a list of dependencies."""
+    pinned = {
+        match[1].lower()
+        for line in lost_lines(before, after)
+        if (match := _PIN.match(line.strip().strip("\",'")) or _PIN.match(line.strip()))
+    }
+    for line in added_lines(before, after):
+        bare = line.strip()
+        match = re.match(r"[\"']?([A-Za-z0-9_.@/\[\]-]+)", bare)
+        if match is None or match[1].lower() not in pinned:
+            continue
+        rest = bare[match.end() :]
+        if re.match(
+            r"[\"']?\s{0,9}(?:\[[^\]]{0,200}\])?\s{0,9}(?:>|<|~=|!=|:\s*[\"'](?:[\^~<>*]|latest|x\b))", rest
+        ) or not re.search(r"\d", rest):
+            yield f"{quote(match[1], 60)} is no longer pinned ({quote(bare, 80)})"
+        elif "://" in bare or "git+" in bare:
+            yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"

@@ -1,0 +1,38 @@
+"""Marks in source files that switch checks off for a whole file, or take lines out of the measured coverage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pytest_saber.judge.diff import added_lines, lost_lines
+from pytest_saber.judge.text import quote
+
+_WHOLE_FILE = re.compile(
+    r"\A(?:#\s*(?:flake8:\s*noqa|ruff:\s*noqa|type:\s*ignore|mypy:\s*(?:ignore-errors|disable-error-code)|"
+    r"pyright:\s*(?:basic|ignore)|"
+    r"pylint:\s*(?:skip-file|disable=all)|pylint:\s*disable=\w|nosec|bandit:\s*skip|shellcheck disable=all|"
+    r"rubocop:disable|isort:\s*skip_file)"
+    r"|/[*/]\s*(?:eslint-disable(?!-)|tslint:disable(?!-)|@ts-nocheck|jshint ignore:|biome-ignore-all|nolint\s*\Z|"
+    r"go:nolint|oxlint-disable(?!-))"
+    r"|#!\[allow\(|@SuppressWarnings\(\"all\"\)|@file:Suppress)"
+)
+_UNMEASURED = re.compile(
+    r"\s*(?:#\s*pragma:\s*no\s?cover.*|/[*/]\s*(?:istanbul|c8|v8)\s+ignore.*|//\s*coverage:ignore.*|#\s*:nocov:.*|"
+    r"//\s*LCOV_EXCL_\w+.*)\Z"
+)
+_NEVER_MEASURED = re.compile(r"__name__|TYPE_CHECKING|NotImplemented|\A\.\.\.|@abstract|def __repr__")
+
+
+def suppressed(before: str, after: str) -> Iterator[str]:
+    """What an edit of a source file that existed switches off. A mark on a single line (`# noqa: E501`) does not count."""
+    for line in added_lines(before, after):
+        if _WHOLE_FILE.match(line.strip()):
+            yield f"check switched off for the whole file ('{quote(line, 80)}')"
+            break
+    lost = set(lost_lines(before, after))
+    for line in added_lines(before, after):
+        bare = _UNMEASURED.sub("", line)
+        if bare != line and bare and bare in lost and _NEVER_MEASURED.search(bare) is None:
+            yield f"code taken out of the measured coverage ('{quote(line, 80)}')"
+            break
