@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_saber.gate.stopping import Decision as EarlyDecision
     from pytest_saber.model.evidence import AgentIdentity
     from pytest_saber.model.summary import GateResult, RunRecord, Summary
+    from pytest_saber.reports.json_report import Shard
 
 GATE = "saber-gate"
 Mode = Literal["strict", "gate", "report"]
@@ -124,7 +125,9 @@ class Decision:
         if stop is not None and not ledger.problems:
             self.result = stop.result
         else:
-            self.result = gate.evaluate(self.summary, self._gate.policy, self._gate.baseline)
+            self.result = _of_a_part(
+                gate.evaluate(self.summary, self._gate.policy, self._gate.baseline), shard.parse(self._settings["shard"])
+            )
         self._config.hook.pytest_saber_gate(config=self._config, summary=self.summary, gate=self.result)
         if self.result.status != "off":
             self._report(self.result, session)
@@ -224,6 +227,23 @@ class Decision:
             return []
         known = self._gate.known if self._gate.baseline is not None else None
         return github.commands(self.summary, self.result, known=known, prefix=_prefix(self._config.rootpath, environ))
+
+
+def _of_a_part(result: GateResult, part: Shard | None) -> GateResult:
+    """No shard passes a gate: what it has to say of the whole, only the merge of all shards says."""
+    if part is None or result.status == "off":
+        return result
+    from pytest_saber.gate.rules import worst
+    from pytest_saber.model.summary import RuleResult
+
+    rule = RuleResult(
+        "shard",
+        "inconclusive",
+        f"Inconclusive: this is shard {part.index} of {part.of}, a part of the suite. Run shards with --saber-policy=report, "
+        "and decide about the whole with `pytest-saber merge`.",
+    )
+    rules = (*result.rules, rule)
+    return replace(result, status=worst(rule.status for rule in rules), rules=rules)
 
 
 def _prefix(root: Path, environ: Mapping[str, str]) -> str:
