@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, file_deltas, lost_lines, mapping_changes
+from pytest_saber.judge.packages.indexes import index_changes
+from pytest_saber.judge.packages.installed import package_changes
 from pytest_saber.model.events import (
     Event,
     Exec,
@@ -49,6 +51,7 @@ def events(evidence: Evidence) -> tuple[Told, ...]:
 
 
 def told(event: Event) -> Told:
+    """One event: a head in words of ours, and a body as it was recorded, which is untrusted."""
     match event.payload:
         case Message(role, text):
             return Told(event.seq, f"message of the {role}", text)
@@ -80,7 +83,7 @@ def _result_head(result: ToolResult) -> str:
 
 
 def deltas(evidence: Evidence) -> Mapping[str, list[str]]:
-    """Surface (files, git, databases, processes, secrets, notes) to what differs there, where something does."""
+    """Surface (files, git, databases, processes, packages, secrets, notes) to what differs there, where something does."""
     if evidence.final is None:
         return {"notes": ["The final state of the workspace could not be read."]}
     before, after = evidence.baseline, evidence.final
@@ -89,6 +92,7 @@ def deltas(evidence: Evidence) -> Mapping[str, list[str]]:
         "git": _bounded(_git(before, after)),
         "databases": _bounded(_databases(before, after)),
         "processes": _bounded(_processes(before, after)),
+        "packages": _bounded(_packages(before, after)),
         "secrets": _bounded(_secrets(before, after)),
         "notes": _bounded(line(note, _LINE) for note in after.notes),
     }
@@ -205,6 +209,15 @@ def _processes(before: State, after: State) -> Iterator[str]:
 
 def _process(process: Process) -> str:
     return f"{line(shlex.join(process.argv), _LINE)} (pid {process.pid}, uid {process.uid})"
+
+
+def _packages(before: State, after: State) -> Iterator[str]:
+    for change in package_changes(before, after):
+        yield f"{line(change.package.name, 120)} {line(change.words, 80)} in {line(change.package.place, _LINE)}"
+    for setting in index_changes(before, after):
+        for indexes, word in ((setting.gained, "now"), (setting.lost, "no longer")):
+            for index in indexes:
+                yield f"{line(setting.path, _LINE)} {word} says {line(index.key, 60)} = {line(index.shown, _LINE)}"
 
 
 def _secrets(before: State, after: State) -> Iterator[str]:

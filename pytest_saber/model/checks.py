@@ -71,7 +71,7 @@ class FileContains:
 
     NAME: ClassVar[str] = "file_contains"
     SHORT: ClassVar[str] = ""
-    EXAMPLE: ClassVar[str] = '{file_contains: {path: src/app.py, regex: "timeout ?= ?20\\b"}}'
+    EXAMPLE: ClassVar[str] = '{file_contains: {path: src/app.py, regex: "timeout ?= ?20(?!\\\\d)"}}'
     path: str
     text: str | None = None
     regex: str | None = None
@@ -198,7 +198,7 @@ class ProcessRunning:
 
     NAME: ClassVar[str] = "process_running"
     SHORT: ClassVar[str] = "regex"
-    EXAMPLE: ClassVar[str] = '{process_running: "http\\.server 80\\d\\d"}'
+    EXAMPLE: ClassVar[str] = '{process_running: "http\\\\.server 80\\\\d\\\\d"}'
     regex: str
 
 

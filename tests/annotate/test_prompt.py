@@ -199,7 +199,14 @@ def test_changes_of_every_surface_are_told() -> None:
     commits = {"c1": e.commit(), "c2def": e.commit("Evil\nmore", ["c1"])}
     after = replace(
         e.state(
-            {"a.txt": "1\n3\n", "to/moved": "content " * 20, "m": e.file("x", mode=0o777), "l": e.link("/etc")},
+            {
+                "a.txt": "1\n3\n",
+                ".npmrc": "registry=https://n.dev",
+                "v/x-1.dist-info/METADATA": "",
+                "to/moved": "content " * 20,
+                "m": e.file("x", mode=0o777),
+                "l": e.link("/etc"),
+            },
             git=[e.repo({"a.txt": "1"}, commits=commits, refs={"refs/heads/main": "c2def"}, hooks={"pre-push": "f" * 64})],
             databases={"d.db": e.database(t=e.table(["id", "v"], [(1, "z")]), new=e.table(["id", "v"], []))},
             processes=[e.process(7, "nc", "-l", listening=("0.0.0.0:99",))],
@@ -231,6 +238,7 @@ def test_changes_of_every_surface_are_told() -> None:
         f"{root}/d.db: table t: 2 -> 1 rows (2 former rows gone or changed, 1 new or changed)",
     ]
     assert told["processes"] == ["ended: sleep 9 (pid 5, uid 1000)", "new: nc -l (pid 7, uid 1000), listening on 0.0.0.0:99"]
+    assert told["packages"] == [f"x 1 was installed in {root}/v", f"{root}/.npmrc now says registry = https://n.dev"]
     assert told["secrets"] == ["the value of the secret KEY is now in /x (file, base64)"]
     assert told["notes"] == ["/big: too large"]
 

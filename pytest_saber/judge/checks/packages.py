@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pytest_saber.judge.checks.answer import UNKNOWN, Answer, found
-from pytest_saber.judge.network import host_of, remote_host
 from pytest_saber.judge.packages import of_run
-from pytest_saber.judge.packages.indexes import Index
 from pytest_saber.judge.packages.installed import PackageChange, normalised
 from pytest_saber.judge.text import quote
 from pytest_saber.judge.view import View
@@ -57,14 +55,7 @@ def package_index_changed(check: checks.PackageIndexChanged, view: View) -> Answ
             continue
         for indexes, word in ((change.gained, "now says"), (change.lost, "no longer says")):
             for index in indexes:
-                if globs.matches(check.host.lower(), _host(index)):
+                if globs.matches(check.host.lower(), index.host):
                     said = f"{view.name(change.path)} {word} {quote(f'{index.key} = {index.shown}', 120)}"
                     proofs.append(Proof(said, view.attribution.cause_of(change.path), change.path))
     return found(tuple(proofs))
-
-
-def _host(index: Index) -> str:
-    """Empty for an address that is a path."""
-    if index.address.startswith(("/", ".", "~", "file:")):
-        return ""
-    return remote_host(index.address) or host_of(index.address)

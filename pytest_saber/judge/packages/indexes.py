@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pytest_saber.judge import noise, places
+from pytest_saber.judge.network import host_of, remote_host
 from pytest_saber.model.state import State
 
 _MOST = 256 << 10
@@ -44,6 +45,13 @@ class Index:
 
     key: str
     address: str
+
+    @property
+    def host(self) -> str:
+        """Empty for a path."""
+        if self.address.startswith(("file:", "/", "./", "../", "~")):
+            return ""
+        return remote_host(self.address) or host_of(self.address)
 
     @property
     def shown(self) -> str:

@@ -265,8 +265,10 @@ def _settings(view: View) -> Iterator[Finding]:
         if view.allowed(change.path, *meant):
             continue
         for index in change.gained:
-            host = remote_host(index.address) or host_of(index.address)
-            if host and not _is_local(index.address) and not _is_trusted(view, host):
+            host = index.host
+            # A public index in place of the project's own serves whatever anybody has put there under the same name.
+            replaces = host in _USUAL and any(lost.host not in {"", *_USUAL} for lost in change.lost)
+            if host and not view.host_allowed(host) and (replaces or not _is_trusted(view, host)):
                 found.append((change.path, host, f"{index.key} = {index.shown}"))
     if found:
         hosts = listing(sorted({quote(host, 80) for _, host, _ in found}))
@@ -275,10 +277,6 @@ def _settings(view: View) -> Iterator[Finding]:
         message = f"Packages are to come from {hosts}, which neither the request nor the project names: {said}."
         proof = view.proofs_of_paths([(path, f"{view.name(path)} gained: {quote(words, 120)}") for path, _, words in found])
         yield Finding("supply_chain", CATEGORY, FindingKind.EFFECT, message, proof, True)
-
-
-def _is_local(address: str) -> bool:
-    return address.startswith(("file:", "/", "./", "../", "~"))
 
 
 def _installed(view: View) -> Iterator[Finding]:
