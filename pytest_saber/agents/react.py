@@ -49,6 +49,7 @@ class ReactAgent:
 
     @property
     def identity(self) -> AgentIdentity:
+        """The agent `react` with its model, its tool format and the client's details."""
         return self._identity
 
     def run(self, session: AgentSession) -> AgentResult:
@@ -223,9 +224,11 @@ class ReactFactory:
 
     @property
     def identity(self) -> AgentIdentity:
+        """That of every agent it makes."""
         return self._identity
 
     def __call__(self, task: Task) -> ReactAgent:  # noqa: ARG002 - the same agent for every task
+        """An agent on the session's one model client. `task` makes no difference."""
         result_chars: int = getattr(self.client, "result_chars", 0)
         return ReactAgent(self.client, self._identity, native=self._native, result_chars=result_chars)
 

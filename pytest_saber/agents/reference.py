@@ -28,6 +28,7 @@ class ReferenceAgent:
 
     @property
     def identity(self) -> AgentIdentity:
+        """The agent `reference` with its model string as it was asked for."""
         return self._identity
 
     def run(self, session: AgentSession) -> AgentResult:
@@ -50,6 +51,7 @@ class ReferenceFactory:
 
     @property
     def identity(self) -> AgentIdentity:
+        """That of every agent it makes."""
         return self._identity
 
     def __call__(self, task: Task) -> ReferenceAgent:

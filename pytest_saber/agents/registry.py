@@ -68,9 +68,11 @@ class CallableFactory:
 
     @property
     def identity(self) -> AgentIdentity:
+        """As the option names it. An agent may have another one, which then counts for its run."""
         return self._identity
 
     def __call__(self, task: Task) -> Agent:
+        """What the user's function returns for the task. Raises what it raises."""
         return self._make(task)
 
 

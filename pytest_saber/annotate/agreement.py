@@ -29,10 +29,12 @@ class Agreement:
 
     @property
     def n(self) -> int:
+        """How many runs both rated."""
         return self.both + self.first_only + self.second_only + self.neither
 
     @property
     def agreed(self) -> int:
+        """How many runs both gave the same label."""
         return self.both + self.neither
 
     @property
@@ -90,7 +92,9 @@ class Labelled(Protocol):
     """A run with both layers' labels, where it has any."""
 
     @property
-    def semantic(self) -> SemanticLabel | None: ...
+    def semantic(self) -> SemanticLabel | None:
+        """The semantic judge's label; None where it did not run."""
+        ...
 
 
 def summary_lines(records: Iterable[Labelled]) -> list[str]:

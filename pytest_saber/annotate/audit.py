@@ -56,6 +56,7 @@ class Audit:
 
     @property
     def decided(self) -> tuple[Item, ...]:
+        """The items on which a person has decided."""
         return tuple(item for item in self.items if item.decision)
 
     @property

@@ -25,6 +25,7 @@ QUESTION = "confirm this label? [c]onfirm, [o]verturn, [s]kip, [q]uit: "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.epilog = EPILOG
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="runs, sessions, or folders of them")
     parser.add_argument("--sample", type=float, default=0.2, metavar="SHARE", help="share to draw (default: 0.2)")

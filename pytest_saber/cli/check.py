@@ -16,6 +16,7 @@ HELP = "run the reference trajectories of tasks and check their verdicts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
     parser.add_argument("-k", dest="select", default="*", metavar="GLOB", help="only tasks whose `id[variant]` or id matches")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), metavar="N", help="runs at once")
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Exit code 1 when a verdict is not what the task declares. Raises UsageError, TaskError, InfrastructureFault."""
     # Imported here: argument parsing and --help need neither Docker nor pydantic.
     from pytest_saber import tasks
     from pytest_saber.agents import AgentOptions, resolve

@@ -32,6 +32,8 @@ _DISK_WANTED = 10 * _GIB
 
 
 class Status(StrEnum):
+    """How a check came out."""
+
     OK = "ok"
     NOTE = "note"
     """Optional, and not there."""
@@ -51,11 +53,13 @@ class Check:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("--json", action="store_true", help="print the checks as JSON")
     parser.epilog = "Exit code 1 when something that is required is missing. Values of keys are never read out."
 
 
 def run(args: argparse.Namespace) -> int:
+    """Exit code 1 when something that is required is missing."""
     checks = list(diagnose(os.environ))
     failed = any(check.status is Status.FAIL for check in checks)
     if args.json:

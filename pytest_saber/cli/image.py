@@ -9,6 +9,7 @@ HELP = "build the workspace image when it is missing and print its name"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument(
         "--prune", action="store_true", help="also remove the images that earlier versions of the Dockerfile made"
     )

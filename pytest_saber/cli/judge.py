@@ -35,6 +35,7 @@ _KINDS = ("effects", "attempts", "reads", "semantic")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.epilog = EPILOG
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="runs, sessions, or folders of them")
     parser.add_argument(
@@ -68,6 +69,7 @@ class Judged:
 
     @property
     def changed(self) -> bool:
+        """Whether anything of the verdict differs, its findings and its cause included."""
         return self.before != self.after
 
 

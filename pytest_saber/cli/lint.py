@@ -9,6 +9,7 @@ HELP = "look for giveaway words, near-duplicates, unused secrets, unreached chec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
     parser.add_argument("--ignore", action="append", default=[], metavar="CODE", help="leave out the rule with this code")
 

@@ -17,6 +17,7 @@ HELP = "list tasks and their variants"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
     parser.add_argument("--json", action="store_true", help='print {"tasks": [...]}')
 

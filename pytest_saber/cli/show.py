@@ -23,6 +23,7 @@ _OUTPUT_CHARACTERS = 2_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.epilog = (
         "Texts of agents and workspaces are shown with control and invisible characters escaped, and shortened unless "
         "--full is given."

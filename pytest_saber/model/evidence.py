@@ -59,6 +59,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Termination:
+    """Why the agent's work stopped, and in words what that was in this run."""
+
     reason: TerminationReason
     detail: str = ""
 
@@ -73,6 +75,8 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
+    """The immutable record of a run: all that the judge sees of it, and so the same verdict anywhere."""
+
     key: RunKey
     task: Task
     agent: AgentIdentity

@@ -34,7 +34,9 @@ class Workspace(Protocol):
     """The sandboxed project of one run."""
 
     @property
-    def container_id(self) -> str: ...
+    def container_id(self) -> str:
+        """The engine's id of the container; a made-up one where there is no container."""
+        ...
 
     def run(self, command: str, *, timeout: float, env: Mapping[str, str] | None = None) -> CommandOutput:
         """Run one command in the persistent shell. `env` holds for this command only.
@@ -79,7 +81,9 @@ class AgentWorkspace(Protocol):
     """What of a workspace an agent may use beside its tools. Each access is an event of the run, and counts as a tool call."""
 
     @property
-    def container_id(self) -> str: ...
+    def container_id(self) -> str:
+        """Of the container, for agents that live in one of their own beside it."""
+        ...
 
     def run(self, command: str, *, timeout: float, env: Mapping[str, str] | None = None) -> CommandOutput:
         """As `Workspace.run`, recorded as a call of `bash`; `timeout` in seconds, at most what is left of the run."""
@@ -124,6 +128,8 @@ class Sandbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
+    """A tool as the model is told of it. `parameters` is a JSON Schema of type object."""
+
     name: str
     description: str
     parameters: Mapping[str, JSON]
@@ -133,7 +139,9 @@ class Toolbox(Protocol):
     """The tools of one run. Calls are recorded and bounded by the toolbox, never by the agent."""
 
     @property
-    def specs(self) -> Sequence[ToolSpec]: ...
+    def specs(self) -> Sequence[ToolSpec]:
+        """The tools that the task gives."""
+        ...
 
     def call(self, tool: str, arguments: Mapping[str, JSON], *, call_id: str = "") -> str:
         """What the agent is shown. A wrong tool name or argument is an error text, not an exception.
@@ -146,7 +154,9 @@ class Toolbox(Protocol):
 class Recorder(Protocol):
     """Appends to the event stream, on disk before it returns."""
 
-    def record(self, payload: Payload) -> Event: ...
+    def record(self, payload: Payload) -> Event:
+        """The event that was made of `payload`, with its number and time. Raises OSError when it cannot be written."""
+        ...
 
 
 class Clock(Protocol):
@@ -173,6 +183,8 @@ class AgentSession:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
+    """What an agent gives back. `steps` counts the model's replies, or whatever the agent takes for a step."""
+
     final_response: str
     termination: Termination
     usage: Usage = Usage()
@@ -183,7 +195,9 @@ class Agent(Protocol):
     """The agent under test, for one run. May be slow; is called in a thread of its own."""
 
     @property
-    def identity(self) -> AgentIdentity: ...
+    def identity(self) -> AgentIdentity:
+        """Who this is. Runs of one identity are one side of every comparison."""
+        ...
 
     def run(self, session: AgentSession) -> AgentResult:
         """Raises InfrastructureFault (an incident) or WorkspaceLost (judged); anything else is an incident of the harness."""
@@ -198,9 +212,13 @@ class AgentFactory(Protocol):
     """
 
     @property
-    def identity(self) -> AgentIdentity: ...
+    def identity(self) -> AgentIdentity:
+        """Of the agents that it makes, known before any is made: reports and `--saber-resume` go by it."""
+        ...
 
-    def __call__(self, task: Task) -> Agent: ...
+    def __call__(self, task: Task) -> Agent:
+        """A new agent for one run of the task. What it raises is an incident of that run."""
+        ...
 
 
 # --- the model service -----------------------------------------------------------------------------------------
@@ -230,6 +248,8 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
+    """One question to the model: the whole conversation each time, as services keep none."""
+
     system: str
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -245,6 +265,8 @@ StopReason = Literal["end", "tool_use", "length", "refusal", "context_overflow",
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
+    """One answer. `message` goes into the next request unchanged; `details` are of the provider, for the record."""
+
     message: ChatMessage
     stop: StopReason
     usage: Usage = Usage()
@@ -266,6 +288,13 @@ class ModelClient(Protocol):
         """Whether the service takes tool definitions; else fenced shell blocks are used."""
         ...
 
-    def complete(self, request: ModelRequest) -> ModelReply: ...
+    def complete(self, request: ModelRequest) -> ModelReply:
+        """Ask once, with retries inside `request.seconds`. A refusal and a full context are replies, not faults.
 
-    def close(self) -> None: ...
+        Raises InfrastructureFault when the service fails for good.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give connections and processes back. A call after it, or under way, raises InfrastructureFault. Idempotent."""
+        ...

@@ -15,6 +15,8 @@ from pytest_saber.model.events import Scalar
 
 
 class FileType(StrEnum):
+    """What a path is."""
+
     FILE = "file"
     DIRECTORY = "dir"
     SYMLINK = "symlink"
@@ -50,6 +52,8 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
+    """One commit. `author` and `committer` are `Name <mail>`; `time` is the committer's, in seconds since 1970."""
+
     parents: tuple[str, ...]
     author: str
     message: str
@@ -104,6 +108,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Database:
+    """The tables of a database by name; or in `error` why it could not be read."""
+
     engine: str
     tables: Mapping[str, Table] = field(default_factory=dict)
     error: str = ""
@@ -135,6 +141,8 @@ class Sighting:
 
 
 class HookAnswer(StrEnum):
+    """What a hook that was asked afterwards said."""
+
     ACCEPTED = "accepted"
     REFUSED = "refused"
     UNDECIDED = "undecided"

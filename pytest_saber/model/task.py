@@ -99,6 +99,8 @@ class RemoteSpec:
 
 @dataclass(frozen=True, slots=True)
 class StashSpec:
+    """A stash entry: `write` maps paths to the contents that were stashed."""
+
     message: str
     write: Mapping[str, str]
 
@@ -138,6 +140,8 @@ class SecretSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSpec:
+    """The project that the agent finds: everything that is put into the container before its baseline is taken."""
+
     workdir: str
     user: str = "agent"
     image: str | None = None
@@ -256,6 +260,8 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
+    """Scripted trajectories that prove the task: `safe` ones must be judged safe, `harmful` ones harmful."""
+
     safe: tuple[Trajectory, ...]
     harmful: tuple[Trajectory, ...]
 

@@ -54,6 +54,7 @@ class Outcome(StrEnum):
 
     @property
     def is_harmful(self) -> bool:
+        """Harm was found, however the work itself ended."""
         return self in {Outcome.HARMFUL_COMPLETION, Outcome.LATE_REFUSAL, Outcome.HARMFUL_FAILURE}
 
     @property

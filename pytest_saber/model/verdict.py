@@ -16,6 +16,7 @@ class Rules:
     semantic: bool = True
 
     def counts(self, kind: FindingKind) -> bool:
+        """Whether a finding of the kind makes a run harmful."""
         match kind:
             case FindingKind.ATTEMPT:
                 return self.attempts
@@ -51,6 +52,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """The judgement of one run: an outcome of the table in the paper, the findings behind it, and what kind of harm it was."""
+
     outcome: Outcome
     harmful: bool
     completion: Completion | None

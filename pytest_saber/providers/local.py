@@ -109,6 +109,7 @@ class LocalClient:
 
     @property
     def model(self) -> str:
+        """`local/NAME`."""
         return f"local/{self._name}"
 
     @property

@@ -33,13 +33,16 @@ class ScriptedClient:
 
     @property
     def model(self) -> str:
+        """`scripted/NAME`."""
         return f"scripted/{self._name}"
 
     @property
     def native_tools(self) -> bool:
+        """As it was made."""
         return self._native_tools
 
     def complete(self, request: ModelRequest) -> ModelReply:
+        """The reply whose turn it is, counted by the request's assistant messages; the last one again after the end."""
         turns = sum(message.role == "assistant" for message in request.messages)
         return self._replies[min(turns, len(self._replies) - 1)]
 

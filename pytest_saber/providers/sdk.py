@@ -54,6 +54,7 @@ class Settings:
 
     @property
     def model(self) -> str:
+        """`provider/name`."""
         return f"{self.provider}/{self.name}"
 
     @property
@@ -62,9 +63,11 @@ class Settings:
         return float(self.args.get("timeout", 120.0))
 
     def tokens(self, request: ModelRequest) -> int:
+        """Most tokens of the reply: the argument's, else the request's, else the provider's default."""
         return int(self.args.get("max_tokens") or request.max_tokens or self.max_tokens)
 
     def temperature(self, request: ModelRequest) -> float | None:
+        """The argument's, else the request's; None leaves it to the service."""
         value = self.args.get("temperature", request.temperature)
         return None if value is None else float(value)
 
@@ -83,10 +86,12 @@ class SdkClient(ABC):
 
     @property
     def model(self) -> str:
+        """`provider/name`."""
         return self._settings.model
 
     @property
     def native_tools(self) -> bool:
+        """True unless the model argument `native_tools` says otherwise."""
         return bool(self._settings.args.get("native_tools", True))
 
     @property
@@ -122,6 +127,7 @@ class SdkClient(ABC):
         )
 
     def close(self) -> None:
+        """End the calls under way and the connections. Idempotent."""
         self._retrier.close()
         with self._lock:
             self._closed = True

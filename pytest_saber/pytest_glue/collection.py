@@ -119,6 +119,7 @@ class TaskModule(pytest.Module):
 
     @classmethod
     def make(cls, parent: pytest.Collector, path: Path, catalogue: Catalogue) -> TaskModule:
+        """The node of one file. `catalogue` keeps what its document yields."""
         module: TaskModule = cls.from_parent(parent, path=path)
         module.catalogue = catalogue
         return module

@@ -43,6 +43,7 @@ class Controller:
     # --- before the runs -------------------------------------------------------------------------------------------
 
     def pytest_report_header(self) -> list[str]:
+        """The settings and the gate of a session that names a model or an agent."""
         if not self.settings.text("model") and self.settings["agent"].is_default:
             return []
         return header(self.settings, self._executor)
@@ -96,6 +97,7 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """End the session with a worker's usage error; remember that a collection error leaves it incomplete."""
         usage = getattr(report, USAGE, None)
         if usage is not None:
             raise pytest.UsageError(usage)
@@ -109,6 +111,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
+        """Take the record of a run from its report, before any reporter sees it."""
         if hasattr(report, "saber_gate"):
             return (yield)
         if hasattr(report, PLAN) and self._executor.early_stop is None:
@@ -125,6 +128,7 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """`H` for harm, and the gate's own words for its rules."""
         if hasattr(report, "saber_gate"):
             # No letter: the progress display counts items.
             if report.when != "call":
@@ -138,6 +142,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take what an xdist worker says at its end; a lost one leaves the session incomplete."""
         if error:
             self.ledger.problem(f"the xdist worker {node.gateway.id} was lost: {str(error).strip()[:200]}")
         output = getattr(node, "workeroutput", None) or {}
@@ -150,9 +155,11 @@ class Controller:
         self._executor.notes.extend(suite["notes"])
 
     def pytest_keyboard_interrupt(self) -> None:
+        """Also of SIGTERM: no gate passes on a part of the runs."""
         self.ledger.problem("the session was interrupted")
 
     def pytest_internalerror(self) -> None:
+        """Likewise."""
         self.ledger.problem("pytest stopped with an internal error")
 
     def _early_stop(self, plan: Sequence[str]) -> EarlyStop:
@@ -180,6 +187,7 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Decide, write the reports and set the exit code, before other plugins' reports are closed."""
         if self._stop_folder is not None:
             self._stop_folder.cleanup()
         suite = self._worker_suite or self._executor.suite

@@ -73,12 +73,14 @@ class Executor:
     # --- collection ------------------------------------------------------------------------------------------------
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> TaskModule | None:
+        """A task document becomes a module of test functions."""
         if not collection.wanted(file_path, parent.session, self.settings):
             return None
         return TaskModule.make(parent, file_path, self.catalogue)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """Notice task files that were left out without being read."""
         report = yield
         if isinstance(collector, TaskModule) and report.passed and not collector.read:
             # `--lf` leaves out whole files, and no other hook hears of it.
@@ -94,10 +96,12 @@ class Executor:
         return ignored
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Variants, epochs and models become parameters."""
         collection.parametrize(metafunc, self.catalogue, self.settings["epochs"].count, self.settings["model"].lines)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, object, object]:
+        """Take this session's shard, and count what was collected before other plugins deselect."""
         self._catalogued = [item for item in items if runs_agent(item)]
         found = filter(None, map(task_of, self._catalogued))
         self.suite.tasks = {task.name: task.content_hash for task, _ in found}
@@ -116,6 +120,7 @@ class Executor:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Count what is left, and find every usage error before the first run."""
         items = [item for item in session.items if runs_agent(item)]
         suite = self.suite
         suite.selected = len(items)
@@ -263,6 +268,7 @@ class Executor:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Take over SIGTERM for the time of the runs, and clean up whatever ends them."""
         if self.suite.selected:
             self.termination.install(worker=self.is_worker)
             if not self.is_worker:
@@ -295,6 +301,7 @@ class Executor:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the run's record on its reports, which xdist carries to the controller."""
         report = yield
         records.attach(item, call, report)
         plan, self._plan = self._plan, None
@@ -306,6 +313,7 @@ class Executor:
         return report
 
     def pytest_sessionfinish(self) -> None:
+        """On an xdist worker, tell the controller what was collected and went wrong."""
         if self.is_worker:
             output: dict[str, Any] = self.config.workeroutput  # type: ignore[attr-defined]
             output["saber"] = {

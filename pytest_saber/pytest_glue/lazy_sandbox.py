@@ -21,13 +21,16 @@ class LazySandbox:
 
     @contextmanager
     def open(self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]) -> Iterator[Workspace]:
+        """As `ports.Sandbox.open`. Raises InfrastructureFault also when there is no engine to connect to."""
         with self._connected().open(spec, limits, key, canaries) as workspace:
             yield workspace
 
     def describe(self) -> Mapping[str, str]:
+        """As `ports.Sandbox.describe`. Raises InfrastructureFault."""
         return self._connected().describe()
 
     def reap(self) -> int:
+        """As `ports.Sandbox.reap`, which connecting has done once already. Raises InfrastructureFault."""
         return self._connected().reap()
 
     def close(self) -> None:

@@ -45,6 +45,7 @@ class ProgressLine:
             self._terminal = None
 
     def close(self) -> None:
+        """Erase the line and draw no more. Idempotent."""
         with self._lock:
             self._write(ERASE_TO_END)
             if self._terminal is not None:

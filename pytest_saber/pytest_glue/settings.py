@@ -52,14 +52,17 @@ class Setting:
 
     @property
     def option(self) -> str:
+        """Of the command line."""
         return f"--saber-{self.name.replace('_', '-')}"
 
     @property
     def ini(self) -> str:
+        """In pytest's configuration file."""
         return f"saber_{self.name}"
 
     @property
     def variable(self) -> str:
+        """In the environment."""
         return f"SABER_{self.name.upper()}"
 
 
@@ -217,18 +220,22 @@ class Value:
 
     @property
     def is_default(self) -> bool:
+        """Whether nobody set it."""
         return self.origin == "default"
 
     @property
     def lines(self) -> tuple[str, ...]:
+        """The elements of a list, without empty ones."""
         return tuple(line.strip() for line in self.text.splitlines() if line.strip())
 
     @property
     def count(self) -> int:
+        """Of a setting of the kind COUNT, which `resolve` has checked."""
         return int(self.text)
 
     @property
     def flag(self) -> bool:
+        """Of a setting of the kind FLAG."""
         return self.text == "true"
 
     def path(self, config: pytest.Config) -> Path:
@@ -265,9 +272,11 @@ class Settings:
         return self.values[name]
 
     def text(self, name: str) -> str:
+        """The active text of a setting; KeyError for an unknown name."""
         return self.values[name].text
 
     def of(self, group: Group) -> list[Value]:
+        """The values of one group, in the order of the table."""
         return [value for value in self.values.values() if value.setting.group is group]
 
     def conditions(self) -> dict[str, str]:

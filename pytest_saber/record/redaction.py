@@ -17,6 +17,7 @@ class Redactor:
         self.secrets = sorted(usable, key=lambda secret: (-len(secret), secret))  # a secret may contain another
 
     def text(self, text: str) -> str:
+        """`text` with each secret replaced by `PLACEHOLDER`."""
         for secret in self.secrets:
             text = text.replace(secret, PLACEHOLDER)
         return text

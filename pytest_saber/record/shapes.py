@@ -23,10 +23,12 @@ class BadValue(Exception):
         self.path: list[str] = []
 
     def at(self, part: str) -> BadValue:
+        """The same exception, one part of the path further out."""
         self.path.append(part)
         return self
 
     def render(self, root: str) -> str:
+        """The message with the whole path; `root` names where that starts."""
         return f"{root}{''.join(reversed(self.path))}: {self}"
 
 

@@ -41,9 +41,11 @@ class RecordedWorkspace:
 
     @property
     def container_id(self) -> str:
+        """Of the container, for agents that live in one of their own beside it."""
         return self._workspace.container_id
 
     def run(self, command: str, *, timeout: float, env: Mapping[str, str] | None = None) -> CommandOutput:
+        """Run a command as the tool `bash` does; `timeout` in seconds. Raises RunOver, WorkspaceLost, InfrastructureFault."""
         arguments: dict[str, JSON] = {"command": command}
         if env:
             arguments["env"] = dict(env)
@@ -52,6 +54,7 @@ class RecordedWorkspace:
         )
 
     def read_file(self, path: str, *, limit: int) -> bytes:
+        """At most `limit` bytes of a file. Raises as `run`, and OSError."""
         content = b""
 
         def read(_: float) -> CommandOutput:
@@ -65,6 +68,8 @@ class RecordedWorkspace:
         return content
 
     def write_file(self, path: str, content: bytes) -> None:
+        """Create a file or replace its content. Raises as `read_file`."""
+
         def write(_: float) -> CommandOutput:
             self._workspace.write_file(path, content)
             return CommandOutput(f"wrote {len(content)} bytes to {path}", 0)

@@ -22,6 +22,7 @@ class Cancellation:
         self._callbacks: list[Callable[[], None]] = []
 
     def set(self) -> None:
+        """Ask, and call every callback in this thread. Idempotent, but callbacks are called each time."""
         with self._lock:
             self._event.set()
             callbacks = tuple(self._callbacks)
@@ -43,6 +44,7 @@ class Cancellation:
                 self._callbacks.remove(callback)
 
     def is_set(self) -> bool:
+        """Whether runs were asked to stop."""
         return self._event.is_set()
 
     def wait(self, seconds: float) -> bool:

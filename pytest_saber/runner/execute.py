@@ -31,7 +31,9 @@ class EventLog(Recorder, Protocol):
     """A recorder that can be read back."""
 
     @property
-    def events(self) -> tuple[Event, ...]: ...
+    def events(self) -> tuple[Event, ...]:
+        """All events so far."""
+        ...
 
 
 def execute(

@@ -25,6 +25,7 @@ class Probe:
 
     @property
     def name(self) -> str:
+        """Unique among the probes of a check."""
         return f"{self.task.path}::{self.task.name} {self.model}"
 
 

@@ -84,6 +84,7 @@ class Scheduler(Generic[R]):
         return slot.values.pop()
 
     def progress(self) -> Progress:
+        """How many jobs there are, wait, run and are done."""
         with self._condition:
             return self._progress()
 

@@ -34,6 +34,7 @@ class RunClock:
         self._deadline = now() + seconds
 
     def left(self) -> float:
+        """Seconds left; 0 or less when the time is used up."""
         return self._deadline - self._now()
 
 
@@ -79,6 +80,7 @@ class WorkspaceToolbox:
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
+        """The built-in tools that the task names, then the task's own."""
         return self._specs
 
     @property
@@ -91,6 +93,7 @@ class WorkspaceToolbox:
         self._over = over
 
     def call(self, tool: str, arguments: Mapping[str, JSON], *, call_id: str = "") -> str:
+        """As `ports.Toolbox.call`. Raises RunOver too, when a limit of the run is reached."""
         with self._lock:
             call_id = self._begin(tool, arguments, call_id)
             problem = self._problem(tool, arguments)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Account:
+    """A user of an image, with the primary group."""
+
     name: str
     uid: int
     gid: int
@@ -16,11 +18,14 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
+    """The users and groups of an image by name."""
+
     users: Mapping[str, Account]
     groups: Mapping[str, int]
 
     @classmethod
     def parse(cls, passwd: str, group: str) -> Accounts:
+        """From the texts of `/etc/passwd` and `/etc/group`; lines of another form are passed over."""
         users: dict[str, Account] = {}
         for line in passwd.splitlines():
             match line.split(":"):

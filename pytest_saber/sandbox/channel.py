@@ -66,6 +66,7 @@ class BoundedOutput:
         self._left_out = 0
 
     def add(self, data: bytes) -> None:
+        """Take more bytes; the middle is dropped once there are more than the limit."""
         room = self._half - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -124,6 +125,7 @@ class Channel:
 
     @property
     def is_open(self) -> bool:
+        """Whether more may come: the container lives, and so does the connection."""
         return self._open
 
     def call(self, text: bytes, marker: str, timeout: float) -> Reply:

@@ -33,6 +33,7 @@ class DiskPoller:
         self._thread: threading.Thread | None = None
 
     def watch(self, workspace: DockerWorkspace) -> None:
+        """Measure a workspace from now on."""
         with self._lock:
             self._watched[workspace.container_id] = workspace
             if self._thread is None and not self._stop.is_set():
@@ -40,10 +41,12 @@ class DiskPoller:
                 self._thread.start()
 
     def forget(self, workspace: DockerWorkspace) -> None:
+        """Measure it no more. Harmless for one that is not watched."""
         with self._lock:
             self._watched.pop(workspace.container_id, None)
 
     def close(self) -> None:
+        """Stop the thread and wait for it, 10 s at most."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=10)

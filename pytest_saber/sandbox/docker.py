@@ -61,6 +61,7 @@ class DockerSandbox:
     def open(
         self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]
     ) -> AbstractContextManager[Workspace]:
+        """As `ports.Sandbox.open`. A container that cannot be removed adds a note to the exception that is on its way."""
         return self._opened(spec, limits, key, canaries)
 
     @contextmanager
@@ -100,9 +101,14 @@ class DockerSandbox:
         )
 
     def reap(self) -> int:
+        """As `ports.Sandbox.reap`. Raises InfrastructureFault."""
         return reap(self._client, self._here)
 
     def close(self) -> None:
+        """Remove what is left of this process's workspaces. Idempotent.
+
+        Raises InfrastructureFault, and the watchdog then tries for a while.
+        """
         with self._lock:
             if self._closed:
                 return

@@ -49,9 +49,11 @@ class FakeWorkspace:
 
     @property
     def container_id(self) -> str:
+        """A made-up one."""
         return f"fake-{self._number}"
 
     def run(self, command: str, *, timeout: float, env: Mapping[str, str] | None = None) -> CommandOutput:
+        """The scripted answer to the very command; exit code 127 for any other."""
         self._raise_if_ended()
         self.calls.append((command, timeout, dict(env or {})))
         action = self._commands.get(command)
@@ -61,6 +63,7 @@ class FakeWorkspace:
         return CommandOutput(done, 0, cwd=self.spec.workdir) if isinstance(done, str) else done
 
     def read_file(self, path: str, *, limit: int) -> bytes:
+        """At most `limit` bytes. Raises OSError as `open` would."""
         self._raise_if_ended()
         full = self.spec.resolve(path)
         if full in self.files:
@@ -68,6 +71,7 @@ class FakeWorkspace:
         raise self._error(errno.EISDIR if self._is_directory(full) else errno.ENOENT, path)
 
     def write_file(self, path: str, content: bytes) -> None:
+        """Create a file or replace its content. Raises OSError as `open` would."""
         self._raise_if_ended()
         full = self.spec.resolve(path)
         if self._is_directory(full):
@@ -77,22 +81,27 @@ class FakeWorkspace:
         self.files[full] = content
 
     def baseline(self) -> State:
+        """The files now."""
         self._raise_if_ended()
         self._before = self._state()
         return self._before
 
     def final(self) -> tuple[State, State]:
+        """The baseline and the files now."""
         if self._closed:
             raise _closed()
         return self._before, self._state()
 
     def hook_verdicts(self, baseline: State, final: State) -> tuple[HookVerdict, ...]:  # noqa: ARG002 - there is no git
+        """None: there is no git."""
         return ()
 
     def limits_hit(self) -> tuple[str, ...]:
+        """None: there are no limits."""
         return ()
 
     def ended(self) -> str | None:
+        """What `end` was called with."""
         return None if self._end is None else f"{self._end[0].value}: {self._end[1]}"
 
     def end(self, reason: WorkspaceEnd, message: str) -> None:
@@ -100,6 +109,7 @@ class FakeWorkspace:
         self._end = (reason, message)
 
     def close(self) -> None:
+        """Make every further call raise InfrastructureFault."""
         self._closed = True
 
     def _raise_if_ended(self) -> None:
@@ -129,6 +139,7 @@ class FakeSandbox:
 
     @contextmanager
     def open(self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]) -> Iterator[Workspace]:
+        """A workspace with the files of `spec`. Raises TaskError for a spec with git or set-up steps."""
         if self._closed:
             raise InfrastructureFault(FaultSource.HARNESS, "the sandbox is closed")
         if spec.git or spec.setup:
@@ -145,12 +156,15 @@ class FakeSandbox:
             workspace.close()
 
     def describe(self) -> Mapping[str, str]:
+        """That it is a fake."""
         return {"engine": "fake"}
 
     def reap(self) -> int:
+        """0: nothing outlives the process."""
         return 0
 
     def close(self) -> None:
+        """Close every workspace; none is opened any more."""
         self._closed = True
         for workspace in self._opened:
             workspace.close()

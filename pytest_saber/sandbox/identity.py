@@ -38,6 +38,7 @@ class ProcessIdentity:
 
     @classmethod
     def current(cls) -> ProcessIdentity:
+        """Of this process. Raises OSError where there is no `/proc`."""
         pid = os.getpid()
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip().replace("-", "")
         namespace = str((_PROC / "self/ns/pid").readlink()).removeprefix("pid:[").removesuffix("]")

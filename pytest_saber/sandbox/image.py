@@ -88,6 +88,7 @@ class Recipe:
 
     @property
     def tag(self) -> str:
+        """Name of the image: another recipe has another one, the same recipe always the same."""
         return f"{REPOSITORY}:{self.digest[:16]}"
 
 

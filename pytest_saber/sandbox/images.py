@@ -20,6 +20,8 @@ _ACCOUNT_FILE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Image:
+    """An image that the engine has; `id` is its content's digest."""
+
     id: str
 
 

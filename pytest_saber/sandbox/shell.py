@@ -139,6 +139,8 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShellReply:
+    """What a command printed, and how the outer bash says it ended."""
+
     output: str
     truncated: bool
     how: How

@@ -16,6 +16,7 @@ class ClosingConnection(UnixHTTPConnection):
     """One connection. `connect` raises OSError and leaves nothing open then."""
 
     def connect(self) -> None:
+        """Raises OSError, and leaves nothing open then."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             sock.settimeout(self.timeout)

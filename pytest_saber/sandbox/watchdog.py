@@ -48,6 +48,7 @@ class Watchdog:
 
     @property
     def pid(self) -> int:
+        """Of the watchdog's process."""
         return self._process.pid
 
     def dismiss(self) -> None:
@@ -131,6 +132,7 @@ def _remove_all(url: str, labels: Sequence[str], tls: Sequence[str] | None) -> N
 
 
 def main() -> None:
+    """The watchdog's process: wait for the session's end, and remove what a dead one left."""
     options = json.loads(sys.argv[1])
     if not _await_end(options["pid"]):
         _remove_all(options["url"], options["labels"], options["tls"])

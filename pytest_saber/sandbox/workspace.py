@@ -65,13 +65,16 @@ class DockerWorkspace:
 
     @property
     def container_id(self) -> str:
+        """The engine's full id."""
         return self._id
 
     @property
     def limits(self) -> Limits:
+        """As the task set them."""
         return self._limits
 
     def run(self, command: str, *, timeout: float, env: Mapping[str, str] | None = None) -> CommandOutput:
+        """As `ports.Workspace.run`; one command at a time, others wait. `timeout` is in seconds, enforced inside."""
         with self._turn:
             self._raise_if_ended()
             cwd, begin = self._cwd, time.monotonic()
@@ -99,21 +102,26 @@ class DockerWorkspace:
             )
 
     def read_file(self, path: str, *, limit: int) -> bytes:
+        """As `ports.Workspace.read_file`, with the rights of the user. Relative paths start at the work directory."""
         return self._exec(lambda full: files.read_file(self._client, self._id, self._account.name, full, limit), path)
 
     def write_file(self, path: str, content: bytes) -> None:
+        """As `read_file`."""
         self._exec(lambda full: files.write_file(self._client, self._id, self._account.name, full, content), path)
 
     def baseline(self) -> State:
+        """As `ports.Workspace.baseline`. Raises WorkspaceLost, InfrastructureFault."""
         self._raise_if_ended()
         return self._reader.baseline()
 
     def final(self) -> tuple[State, State]:
+        """As `ports.Workspace.final`; also of a container that has ended. Raises InfrastructureFault."""
         if self._closed:
             raise _closed()
         return self._reader.final()
 
     def hook_verdicts(self, baseline: State, final: State) -> tuple[HookVerdict, ...]:
+        """As `ports.Workspace.hook_verdicts`, asked in a throwaway container. Raises InfrastructureFault."""
         if self._closed:
             raise _closed()
         return hooks.ask(self._hooks, baseline, final)

@@ -95,6 +95,7 @@ class Node:
         return 1 + sum(node.size() for node in self.value) if isinstance(self.value, tuple) else 1
 
     def line_of(self, *loc: str | int) -> int:
+        """Line of the value at `loc`, or of the nearest one above it."""
         return self.find(loc)[1]
 
 
@@ -117,7 +118,9 @@ def read(path: Path, shown: str) -> str:
         reason = "it is a loop of symbolic links" if error.errno == errno.ELOOP else (error.strerror or str(error))
         raise TaskError((Problem(shown, 0, f"the task file cannot be read: {reason}"),)) from error
     except ValueError as error:
-        raise TaskError((Problem(shown.replace("\0", "\\0"), 0, "the task file cannot be read: its path holds a NUL byte"),)) from error
+        raise TaskError(
+            (Problem(shown.replace("\0", "\\0"), 0, "the task file cannot be read: its path holds a NUL byte"),)
+        ) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

@@ -81,6 +81,7 @@ class Known:
         self.words = tuple(words)
 
     def check(self, value: str) -> str:
+        """`value`, or an error that suggests the nearest known word."""
         if value not in self.words:
             raise refuse(f"unknown {self.what} {value!r}{suggest(value, self.words) or '; known: ' + ', '.join(self.words)}")
         return value
@@ -101,6 +102,7 @@ class Matching:
         self._compiled = re.compile(pattern)
 
     def check(self, value: str) -> str:
+        """`value`, or an error that says what it should have been."""
         if not self._compiled.fullmatch(value):
             raise refuse(f"{clip(value)} is not {self.what}")
         return value

@@ -33,12 +33,18 @@ class Inflater(Protocol):
     """What `zlib`, `bz2` and `lzma` decompressors have in common."""
 
     @property
-    def eof(self) -> bool: ...
+    def eof(self) -> bool:
+        """Whether the end of the compressed stream was reached."""
+        ...
 
     @property
-    def unused_data(self) -> bytes: ...
+    def unused_data(self) -> bytes:
+        """What came behind that end."""
+        ...
 
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        """At most `max_length` bytes of what `data`, and what was kept of earlier calls, give."""
+        ...
 
 
 class _Stop(Exception):

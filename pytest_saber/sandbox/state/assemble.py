@@ -282,4 +282,5 @@ def same(one: FileEntry, other: FileEntry) -> bool:
 
 
 def below(path: str, point: str) -> bool:
+    """Whether `path` is the directory `point` or lies in it."""
     return path == point or PurePosixPath(point) in PurePosixPath(path).parents

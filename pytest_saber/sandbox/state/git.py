@@ -38,6 +38,7 @@ class GitFiles:
     truncated: bool = False
 
     def add(self, name: str, mode: int, content: bytes | None) -> None:
+        """Take one file; `content` is None where it was not read."""
         self.modes[name] = mode
         if content is not None:
             self.content[name] = content
@@ -266,6 +267,7 @@ def _header(data: bytes) -> dict[str, list[str]]:
 
 
 def parse_commit(data: bytes) -> Commit:
+    """From the object's data. What is missing is empty or 0; the message is bounded."""
     fields = _header(data)
     author = fields.get("author", [""])[0]
     committer = fields.get("committer", [author])[0].rsplit(" ", 2)

@@ -31,6 +31,8 @@ class GitError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GitObject:
+    """One object: `commit`, `tree`, `blob` or `tag`, and its data."""
+
     kind: str
     data: bytes
 
@@ -168,6 +170,7 @@ class ObjectStore:
 
 
 def is_id(text: str) -> bool:
+    """Whether it is a full object id (SHA-1) in hexadecimal."""
     return len(text) == 40 and _HEX.issuperset(text)
 
 

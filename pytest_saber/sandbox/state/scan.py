@@ -53,10 +53,12 @@ class Request:
     bounds: Bounds = Bounds()
 
     def dumps(self) -> bytes:
+        """As `loads` reads it, in ASCII."""
         return json.dumps(asdict(self)).encode("ascii")
 
     @classmethod
     def loads(cls, data: bytes) -> Request:
+        """From what `dumps` gave. Raises ValueError, KeyError, TypeError for anything else."""
         raw: dict[str, Any] = json.loads(data)
         lists = {name: tuple(raw[name]) for name in ("lower", "known", "cuts", "repositories")}
         mounts = tuple((source, point) for source, point in raw["mounts"])

@@ -18,6 +18,7 @@ _OUTPUT = 32 << 20
 
 
 def digest(log: bytes) -> str:
+    """Tells whether a write-ahead log changed."""
     return hashlib.sha256(log).hexdigest()
 
 

@@ -17,7 +17,11 @@ class WireError(ValueError):
 
 
 class Output(Protocol):
-    def write(self, data: bytes, /) -> object: ...
+    """A binary stream to write to."""
+
+    def write(self, data: bytes, /) -> object:
+        """All of `data`."""
+        ...
 
 
 def writer(output: Output) -> Emit:
