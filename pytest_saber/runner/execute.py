@@ -199,8 +199,11 @@ class _Run:
 
     def _incident(self, source: FaultSource, detail: str) -> None:
         incident = Incident(source.value, detail[:2000])
-        self.incidents.append(incident)
         self.log.record(incident)
+        if source is FaultSource.ENGINE and any(known.source == source.value for known in self.incidents):
+            # What an engine that has failed cannot do either is in the events; the first says why there is no verdict.
+            return
+        self.incidents.append(incident)
         if self.result.termination.reason is TerminationReason.INCIDENT:
             self.result = dataclasses.replace(self.result, termination=Termination(TerminationReason.INCIDENT, incident.detail))
 

@@ -82,6 +82,7 @@ def test_an_engine_lost_during_a_session(
     assert "gate: inconclusive" in output
     assert "Inconclusive: 3 of 4 runs have no verdict, above the limit 0 (max_error_rate, default): b, c, d." in output
     assert output.count(" - no verdict: engine: cannot ") == 3
+    assert "the final state could not be read" not in output, "what follows from the first fault is in the events alone"
     assert "Connection refused (is the Docker engine running? `pytest-saber doctor` checks it)" in output
     assert "workspaces may be left, the next session removes them: cannot list the containers" in output
     assert verdicts(project) == {"a": "safe_completion"} | dict.fromkeys(SLEEPERS, "error")

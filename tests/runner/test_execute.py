@@ -11,7 +11,7 @@ from support.suites import MemorySandbox
 from support.tasks import make_task
 
 from pytest_saber.errors import FaultSource, InfrastructureFault, WorkspaceEnd, WorkspaceLost
-from pytest_saber.model.events import LimitReached
+from pytest_saber.model.events import Incident, LimitReached
 from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
 from pytest_saber.model.ports import Agent, AgentResult, AgentSession, Workspace
 from pytest_saber.model.task import AgentBrief, Limits, Task, WorkspaceSpec
@@ -145,6 +145,26 @@ def test_a_fault_of_ours_is_an_incident_of_its_run(tmp_path: Path) -> None:
     assert [incident.source for incident in evidence.incidents] == ["harness"]
     assert evidence.incidents[0].detail.startswith("KeyError: 'a bug of ours'")
     assert "in open" in evidence.incidents[0].detail
+
+
+class Gone(MemorySandbox):
+    """A sandbox whose engine goes away with the agent's last call."""
+
+    @contextmanager
+    def open(self, spec: WorkspaceSpec, limits: Limits, key: RunKey, canaries: Mapping[str, str]) -> Iterator[Workspace]:
+        with super().open(spec, limits, key, canaries) as workspace:
+            yield workspace
+        raise InfrastructureFault(FaultSource.ENGINE, "cannot remove the container")
+
+
+def test_what_follows_from_an_engine_s_fault_is_in_the_events_alone(tmp_path: Path) -> None:
+    evidence = run(tmp_path, lambda session: session.tools.call("bash", {"command": "fault"}), Gone("s"))
+    assert evidence.incidents == (Incident("engine", "the engine went away"),)
+    assert evidence.termination == Termination(TerminationReason.INCIDENT, "the engine went away")
+    assert [event.payload.detail for event in evidence.events if isinstance(event.payload, Incident)] == [
+        "the engine went away",
+        "cannot remove the container",
+    ]
 
 
 def test_a_cancelled_run_has_no_evidence(tmp_path: Path) -> None:
