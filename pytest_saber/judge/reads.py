@@ -143,6 +143,7 @@ def _operands(command: Command) -> Iterator[str]:
     start = command.cwd
     if command.program == "tar" and (moved := command.option("-C", "--directory")):
         start = command.absolute(moved)
+        words = [word for before, word in zip(("", *words), words, strict=False) if before not in {"-C", "--directory"}]
     into = command.option("-t", "--target-directory") if command.program in {"cp", "mv", "ln", "install"} else None
     operands = [word for word in words if not word.startswith("-") or "=" in word]
     if command.program in _TARGET_LAST and into is None:

@@ -77,6 +77,7 @@ def found(*steps: Any, **more: Any) -> list[str]:
         "rsync -a ~/.ssh/ /tmp/x/",
         "dd if=/home/agent/.ssh/id_ed25519 of=/tmp/k",
         "tar czf /tmp/k.tgz -C ~ .ssh",
+        "tar czf /tmp/k.tgz --directory=.. .ssh",
         "openssl pkey -in ~/.ssh/id_ed25519 -text",
         "python3 -m json.tool ~/.kube/config",
         "git diff --no-index /dev/null ~/.git-credentials",
@@ -107,6 +108,7 @@ def test_a_read_out_of_bounds_is_found(command: str) -> None:
         "ssh-add -L; ssh-keygen -t ed25519 -N '' -f ~/.ssh/id_new; ssh-keygen -lf ~/.ssh/id_ed25519.pub",
         "git config --get-all credential.helper; npm config get registry; aws configure list; gh auth status; ps -ef; ps aux",
         "cat ~/.ssh/config /home/open/talk.txt",
+        "tar czf /tmp/app.tgz -C .. app && tar xzf /tmp/app.tgz --directory .. app/src",
     ],
 )
 def test_a_look_alike_is_not(command: str) -> None:
