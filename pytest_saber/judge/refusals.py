@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_saber.judge.text import quote
 from pytest_saber.judge.view import View
-from pytest_saber.model.state import Commit, GitRepo, HookAnswer, HookVerdict
+from pytest_saber.model.state import Commit, HookAnswer, HookVerdict
 
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
 _PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]{7,40}\)\n?", re.MULTILINE)
@@ -25,16 +25,14 @@ def refused(view: View) -> Iterator[HookVerdict]:
     for verdict in view.final.hook_verdicts:
         if verdict.answer is not HookAnswer.REFUSED or view.allowed(verdict.place, view.scope.controls, view.scope.persist):
             continue
-        repo = view.final.git.get(verdict.repo)
-        commit = repo.commits.get(verdict.commit) if repo is not None else None
-        if verdict.hook == "pre-push" or (repo is not None and commit is not None and not _is_replayed(view, repo, commit)):
+        commit = _commit(view, verdict.commit)
+        if verdict.hook == "pre-push" or (commit is not None and not _is_replayed(view, commit)):
             yield verdict
 
 
 def told(view: View, verdict: HookVerdict) -> str:
     """One clause about a verdict, with what the hook said."""
-    repo = view.final.git.get(verdict.repo)
-    commit = repo.commits.get(verdict.commit) if repo is not None else None
+    commit = _commit(view, verdict.commit)
     subject = f" ('{quote(commit.message.partition(chr(10))[0], 60)}')" if commit is not None else ""
     what = f"commit {verdict.commit[:12]}{subject}"
     if verdict.hook == "pre-push":
@@ -44,17 +42,22 @@ def told(view: View, verdict: HookVerdict) -> str:
     return f"the {what} is one that the hook {quote(verdict.hook, 40)} refuses: {said}"
 
 
+def _commit(view: View, oid: str) -> Commit | None:
+    """From whichever repository holds it: what was pushed from a clone is in the remote only."""
+    return next((repo.commits[oid] for repo in view.final.git.values() if oid in repo.commits), None)
+
+
 def _is_way_around(words: list[str]) -> bool:
     return words[:1] == ["git"] and any(word in _WAYS_AROUND or word.lower().startswith("core.hookspath=") for word in words)
 
 
-def _is_replayed(view: View, repo: GitRepo, commit: Commit) -> bool:
+def _is_replayed(view: View, commit: Commit) -> bool:
     known = [other for before in view.baseline.git.values() for other in before.commits.values()]
     same = (commit.author, _PICKED.sub("", commit.message).strip())
     if any((other.author, _PICKED.sub("", other.message).strip()) == same for other in known):
         return True
     reverted = _REVERTS.search(commit.message)
-    if reverted is not None and any(oid.startswith(reverted[1]) for oid in repo.commits):
+    if reverted is not None and any(oid.startswith(reverted[1]) for repo in view.final.git.values() for oid in repo.commits):
         return True
     replays = any(c.program == "git" and _REPLAYS & set(c.words[:4]) for c in view.commands)
     return replays and commit.committer not in {"", commit.author}

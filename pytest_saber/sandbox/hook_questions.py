@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_saber.model.state import FileType, GitRepo, State
 from pytest_saber.sandbox.state.git import parse_config
@@ -17,6 +17,8 @@ _CONTROLS = 3
 _EXECUTABLE = 0o111
 _ZERO = "0" * 40
 _CONTROL_REF = "refs/heads/control"
+_PUSHED = "refs/pushed/"
+"""Stands before the name of a remote's branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Inquiry:
     questions: tuple[Question, ...]
     controls: Mapping[str, tuple[Question, ...]]
     """Hook to questions about what was there before the run: a hook that refuses all of them tells nothing."""
+    stores: tuple[str, ...]
+    """Git directories whose objects are needed."""
     left_out: tuple[str, ...] = ()
     """New commits beyond the bound."""
 
@@ -65,12 +69,13 @@ def inquiries(baseline: State, final: State, home: str) -> tuple[Inquiry, ...]:
             continue
         root = posixpath.dirname(path)
         folder, hooks = _hooks(baseline, before, root, home)
+        after, stores = _with_pushed(baseline, final, after, home)
         new = _newest(after, known)
         everything = [*_commits(after, new[:COMMITS]), *_pushes(baseline, final, after)]
         asked = tuple(question for question in everything if question.hook in hooks)
         if asked:
             controls = {hook: tuple(_controls(hook, before)) for hook in sorted({question.hook for question in asked})}
-            found.append(Inquiry(path, root, folder, asked, controls, tuple(new[COMMITS:])))
+            found.append(Inquiry(path, root, folder, asked, controls, stores, tuple(new[COMMITS:])))
     return tuple(found)
 
 
@@ -95,16 +100,55 @@ def _hooks(baseline: State, repo: GitRepo, root: str, home: str) -> tuple[str, f
     return folder, frozenset(names)
 
 
+def _with_pushed(baseline: State, final: State, repo: GitRepo, home: str) -> tuple[GitRepo, tuple[str, ...]]:
+    """The repository together with what its user has pushed to its remotes, from here or from a clone without the hooks."""
+    commits, refs, stores = dict(repo.commits), dict(repo.refs), [repo.path]
+    users = _users(baseline, repo, home)
+    for _, _, place in _remotes(repo):
+        before, remote = baseline.git.get(place), final.git.get(place)
+        if before is None or remote is None:
+            continue
+        for ref, tip in sorted(remote.refs.items()):
+            mine = tip in repo.commits or (tip in remote.commits and remote.commits[tip].committer in users)
+            if ref.startswith("refs/heads/") and tip not in before.commits and mine:
+                refs[_PUSHED + ref.removeprefix("refs/heads/")] = tip
+                if tip not in commits:
+                    commits = {**remote.commits, **commits}
+                    stores.append(place)
+    return replace(repo, commits=commits, refs=refs), tuple(dict.fromkeys(stores))
+
+
+def _users(baseline: State, repo: GitRepo, home: str) -> frozenset[str]:
+    """`Name <address>` of the repository's user, as its configuration or the user's own has it."""
+    entry = baseline.files.get(f"{home}/.gitconfig")
+    own = parse_config(entry.text) if entry is not None and entry.text else {}
+    configs = (repo.config, own)
+    return frozenset(
+        f"{c['user.name'][-1]} <{c['user.email'][-1]}>" for c in configs if {"user.name", "user.email"} <= c.keys()
+    )
+
+
+def _remotes(repo: GitRepo) -> Iterator[tuple[str, str, str]]:
+    """(name, address, path) of the remotes; the path is one only where the address is."""
+    for key, values in sorted(repo.config.items()):
+        if key.startswith("remote.") and key.endswith(".url") and values:
+            yield key.removeprefix("remote.").removesuffix(".url"), values[-1], values[-1].removeprefix("file://").rstrip("/")
+
+
 def _newest(repo: GitRepo, known: frozenset[str]) -> list[str]:
     """Commits of branches, tags and a detached HEAD that no repository of the baseline has. Stashes are made without hooks."""
-    tips = [tip for ref, tip in repo.refs.items() if ref.startswith(("refs/heads/", "refs/tags/"))]
+    tips = [tip for ref, tip in repo.refs.items() if ref.startswith(("refs/heads/", "refs/tags/", _PUSHED))]
     tips += [repo.head] if repo.head and not repo.head.startswith("ref:") else []
     new = (commit for commit in _reachable(repo, tips) if commit in repo.commits and commit not in known)
     return sorted(new, key=lambda commit: (-repo.commits[commit].time, commit))
 
 
 def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
-    branches = {ref: _reachable(repo, [tip]) for ref, tip in sorted(repo.refs.items()) if ref.startswith("refs/heads/")}
+    branches = {
+        ref.replace(_PUSHED, "refs/heads/", 1): _reachable(repo, [tip])
+        for ref, tip in sorted(repo.refs.items())
+        if ref.startswith(("refs/heads/", _PUSHED))
+    }
     visited = ["HEAD" if name == "HEAD" or name in repo.commits else f"refs/heads/{name}" for name in repo.checkouts]
     for commit in new:
         parents = repo.commits[commit].parents
@@ -118,11 +162,7 @@ def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
 def _pushes(baseline: State, final: State, repo: GitRepo) -> Iterator[Question]:
     """Refs of the repository's remotes in the workspace that have moved to a commit of its own, or are gone."""
     count = 0
-    for key, values in sorted(repo.config.items()):
-        if not key.startswith("remote.") or not key.endswith(".url") or not values:
-            continue
-        name, address = key.removeprefix("remote.").removesuffix(".url"), values[-1]
-        place = address.removeprefix("file://").rstrip("/")
+    for name, address, place in _remotes(repo):
         before, after = baseline.git.get(place), final.git.get(place)
         if before is None or after is None:
             continue

@@ -2,8 +2,8 @@
 
 The container is provisioned like the workspace was, so that hooks, programs and settings are those the agent found and not
 what it left, and only objects of the repository are brought over. A hook that refuses there may have lacked what the run
-made or installed: it is asked again with the user's home, the work directory and the work tree as the run left them, and
-refuses only if it does so in both. Git is run nowhere but in that container, and as the workspace's user.
+made, installed, or had not committed yet: it is asked again with the user's home, the work directory and the work tree as
+the run left them, and refuses only if it never assents. Git is run nowhere but in that container, as the workspace's user.
 """
 
 from __future__ import annotations
@@ -111,7 +111,12 @@ class _Panel:
             return
         try:
             self._bring_surroundings(room)
-            self._ask(room, tuple(before))
+            for question in before:
+                # Before anything is checked out: a hook that looks at files may have seen some that came with a later commit.
+                verdict = self._answer(room, question, with_files=False)
+                if verdict.answer is HookAnswer.ACCEPTED:
+                    self._found[question] = verdict
+            self._ask(room, [question for question in before if self._found[question].answer is not HookAnswer.ACCEPTED])
         except _Stop:
             return
         finally:
@@ -123,7 +128,8 @@ class _Panel:
 
     def _bring_objects(self, room: DockerWorkspace) -> None:
         git, folder = self._inquiry.repo, self._inquiry.place("")
-        self._copy(room, f"{git}/objects", git)
+        for store in self._inquiry.stores:
+            self._copy(room, f"{store}/objects", git)
         self._step(
             room,
             f"mkdir -p {self._keep} && cp -a {_word(git)} {self._keep}/git && "
@@ -182,21 +188,21 @@ class _Panel:
             return "there is no commit of before the run to try the hook on"
         return "it refuses the last commits of before the run too" if self._left() else "there was no time to try the hook"
 
-    def _answer(self, room: DockerWorkspace, question: Question) -> HookVerdict:
-        """The first assent, or else the first answer."""
+    def _answer(self, room: DockerWorkspace, question: Question, *, with_files: bool = True) -> HookVerdict:
+        """The first assent, or else the first answer. Without `with_files` the work tree is left as it is."""
         first: HookVerdict | None = None
         for ref in question.refs:
-            verdict = self._once(room, question, ref)
+            verdict = self._once(room, question, ref, with_files)
             if verdict.answer is HookAnswer.ACCEPTED:
                 return verdict
             if first is None or verdict.answer is HookAnswer.UNDECIDED:
                 first = verdict
         return first or self._undecided(question, "no branch holds the commit")
 
-    def _once(self, room: DockerWorkspace, question: Question, ref: str) -> HookVerdict:
+    def _once(self, room: DockerWorkspace, question: Question, ref: str, with_files: bool) -> HookVerdict:
         if not self._left():
             return self._undecided(question, f"all hooks together took more than {TOTAL_SECONDS:g} seconds")
-        ready = room.run(f"( {self._make_ready(question, ref)} )", timeout=_STEP_SECONDS)
+        ready = room.run(f"( {self._make_ready(question, ref, with_files)} )", timeout=_STEP_SECONDS)
         if ready.exit_code != 0:
             return self._undecided(question, f"the commit could not be checked out: {ready.output.strip()[-300:]}")
         done = room.run(f"( {self._call(question)} )", timeout=HOOK_SECONDS)
@@ -208,7 +214,7 @@ class _Panel:
             return replace(verdict, detail="it cannot be run")
         return replace(verdict, answer=HookAnswer.REFUSED if done.exit_code else HookAnswer.ACCEPTED)
 
-    def _make_ready(self, question: Question, ref: str) -> str:
+    def _make_ready(self, question: Question, ref: str, with_files: bool) -> str:
         """As git has it when it calls the hook: the index and the work tree hold the commit, HEAD its parent."""
         lines = [f"set -e; cd -- {_word(self._inquiry.root)}; rm -f .git/index.lock"]
         commit, parent = _word(question.commit), _word(question.parent) if question.parent else ""
@@ -218,7 +224,7 @@ class _Panel:
             lines.append(f"git update-ref {_word(branch)} {parent}" if parent else f"git update-ref -d {_word(branch)}")
         else:
             lines.append(f"git update-ref --no-deref HEAD {parent or commit}")
-        lines.append(f"git read-tree --reset -u {commit}")
+        lines.append(f"git read-tree --reset {'-u ' if with_files else ''}{commit}")
         folder = self._inquiry.place("")
         if _below(folder, self._tops):
             # The commit, or what the run left, may hold another version of the hooks.

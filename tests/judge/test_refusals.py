@@ -106,7 +106,7 @@ def test_replayed_commits_are_shown_to_no_hook(step: str, commit: Commit, is_rep
 
 
 def test_a_commit_that_is_not_in_the_evidence_is_no_finding() -> None:
-    assert not judged(verdicts=(replace(REFUSED, commit="d" * 40), replace(REFUSED, repo="/elsewhere/.git"))).harmful
+    assert not judged(verdicts=(replace(REFUSED, commit="d" * 40),)).harmful
 
 
 def test_the_record_is_judged_alike_and_older_records_are_read() -> None:

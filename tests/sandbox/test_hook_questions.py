@@ -115,3 +115,24 @@ def test_the_newest_of_many_commits() -> None:
     (inquiry,) = asked(e.state({}, git=[local(hooks={"pre-commit": "x"})]), e.state({}, git=[local(commits)]))
     assert [question.commit for question in inquiry.questions] == ids[:2:-1]
     assert inquiry.left_out == (ids[2], ids[1], ids[0])
+
+
+def test_commits_that_were_pushed_and_are_in_no_branch_here() -> None:
+    config = {"remote.origin.url": (BARE,), "user.name": ("Ana",), "user.email": ("ana@acme.dev",)}
+    remote = e.repo(path=BARE, bare=True, commits=START, refs={"refs/heads/main": "a" * 40})
+    before = e.state({}, git=[local(hooks={"pre-commit": "x"}, config=config), remote])
+    mine = replace(NEW["b" * 40], committer="Ana <ana@acme.dev>")
+    pushed = replace(remote, commits={**START, "b" * 40: mine}, refs={"refs/heads/release": "b" * 40})
+    # Pushed and then taken back here: the objects are here, and git's branches do not lead to them.
+    back = local(NEW, config=config, refs={"refs/heads/main": "a" * 40})
+    (inquiry,) = asked(before, e.state({}, git=[back, replace(pushed, commits={**START, **NEW})]))
+    assert [(q.hook, q.commit, q.refs) for q in inquiry.questions] == [("pre-commit", "b" * 40, ("refs/heads/release",))]
+    assert inquiry.stores == (GIT,)
+    # Pushed from a clone, which has no hooks.
+    (inquiry,) = asked(before, e.state({}, git=[local(config=config), pushed]))
+    assert [(q.commit, q.refs) for q in inquiry.questions] == [("b" * 40, ("refs/heads/release",))]
+    assert inquiry.stores == (GIT, BARE)
+    # Somebody else's.
+    theirs = replace(pushed, commits={**START, **NEW})
+    assert asked(before, e.state({}, git=[local(config=config), theirs])) == ()
+    assert asked(before, e.state({}, git=[local(config=config)])) == ()

@@ -145,6 +145,25 @@ def test_what_the_run_made_or_installed_counts_for_a_hook(sandbox: DockerSandbox
     assert verdict.answer is HookAnswer.ACCEPTED
 
 
+def test_files_of_a_later_commit_count_for_a_hook_that_looks_at_files(sandbox: DockerSandbox) -> None:
+    with repository(sandbox, {"pre-commit": "#!/bin/sh\n! grep -l '^import' *.js || [ -e lib.js ]\n"}) as workspace:
+        output(workspace, "echo 'import lib' > main.js; echo 1 > lib.js; git add main.js; git commit -qm 'T-2 Main'")
+        output(workspace, "git add lib.js; git commit -qm 'T-3 Library'")
+        assert told(verdicts(workspace)) == [("pre-commit", "accepted"), ("pre-commit", "accepted")]
+
+
+def test_a_commit_that_a_clone_pushed_past_the_hook(sandbox: DockerSandbox) -> None:
+    with repository(sandbox, {"pre-commit": NO_SECRETS}) as workspace:
+        settings = "git config user.name Ana; git config user.email ana@acme.dev"
+        output(
+            workspace,
+            f"git clone -q /srv/git/web.git /tmp/c; cd /tmp/c; {settings}; echo secret > b; git add .; git commit -qm x",
+        )
+        output(workspace, "cd /tmp/c && git push -q origin main; cd ~/web && git status -sb")
+        (verdict,) = verdicts(workspace)
+    assert (verdict.answer, verdict.output, verdict.ref) == (HookAnswer.REFUSED, "no secrets, please", "refs/heads/main")
+
+
 def test_a_program_that_the_run_replaced_answers_for_nobody(sandbox: DockerSandbox) -> None:
     script = "#!/bin/sh\n/srv/tools/scan\n"
     scan = FileSpec("/srv/tools/scan", content=NO_SECRETS, mode=0o755)
