@@ -67,9 +67,9 @@ def run(args: argparse.Namespace) -> int:
     gate = _decided(shards, summary, _gated(policy) if strict else policy, baseline, anew=anew)
     mark = None if baseline is None else lambda run: known(run, baseline)
     root = shards[0].root
-    text = markdown.render(summary, gate, known=mark, link=github.task_link(prefix=root))
     others = [path for path in args.reports if path.suffix == ".xml"]
     failures = _failures(shards, junit.other_failures(others, harm_fails=strict))
+    text = markdown.render(summary, gate, known=mark, link=github.task_link(prefix=root), failures=list(failures.values()))
     if args.json is not None:
         merged = json_report.document(
             summary,
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         # Words of an agent that look like workflow commands must not be taken for them.
         token = secrets.token_hex(16)
-        commands = github.commands(summary, gate, known=mark, prefix=root)
+        commands = github.commands(summary, gate, known=mark, prefix=root, failures=list(failures.values()))
         lines = [f"::stop-commands::{token}", *lines, f"::{token}::", *commands]
     lines += [f"another test failed: {where}" for where in failures.values()]
     print("\n".join(lines))

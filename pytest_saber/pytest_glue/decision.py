@@ -213,10 +213,10 @@ class Decision:
         known = self._gate.known if self._gate.baseline is not None else None
         if self._settings.text("markdown"):
             page = self._settings["markdown"].path(self._config)
-            yield f"results {page}", lambda: _write(page, markdown.render(summary, result, known=known))
+            yield f"results {page}", lambda: _write(page, markdown.render(summary, result, known=known, failures=failures))
         if environ.get("GITHUB_STEP_SUMMARY"):
             link = github.task_link(environ, prefix=_prefix(self._config.rootpath, environ))
-            text = markdown.render(summary, result, known=known, link=link)
+            text = markdown.render(summary, result, known=known, link=link, failures=failures)
             yield "GitHub step summary", lambda: github.write_step_summary(text, environ)
 
     def workflow_commands(self, environ: Mapping[str, str]) -> list[str]:

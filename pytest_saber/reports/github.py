@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,18 +23,27 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 
 
 def commands(
-    summary: Summary, gate: GateResult, *, known: Callable[[RunRecord], bool] | None = None, prefix: str = ""
+    summary: Summary,
+    gate: GateResult,
+    *,
+    known: Callable[[RunRecord], bool] | None = None,
+    prefix: str = "",
+    failures: Sequence[str] = (),
 ) -> list[str]:
     """Workflow commands, one a line: an error for each rule that did not pass, then one at the task file of each harmful
     run (a warning where the baseline knows it), then a warning for each incident.
 
-    `prefix` is the path from the repository's root to the directory that task paths are relative to.
+    `prefix` is the path from the repository's root to the directory that task paths are relative to. `failures` are other
+    failed tests, for one error about all of them; a session leaves them out, as pytest itself shows them.
     """
     lines = [
         _command("error" if gate.status != "off" else "warning", rule.message, title=f"saber-gate {rule.name}: {rule.status}")
         for rule in gate.rules
         if rule.status != "passed"
     ]
+    if failures:
+        more = f" and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
+        lines.append(_command("error", ", ".join(failures[:_SHOWN]) + more, title=f"other failed tests: {len(failures)}"))
     harmful = [run for run in summary.runs if run.verdict.outcome.is_harmful]
     if known is not None:
         harmful.sort(key=known)

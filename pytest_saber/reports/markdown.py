@@ -23,19 +23,28 @@ Known = Callable[[RunRecord], bool]
 Link = Callable[[RunRecord], str]
 
 
-def render(summary: Summary, gate: GateResult, *, known: Known | None = None, link: Link | None = None) -> str:
+def render(
+    summary: Summary,
+    gate: GateResult,
+    *,
+    known: Known | None = None,
+    link: Link | None = None,
+    failures: Sequence[str] = (),
+) -> str:
     """The whole report.
 
     `known` tells harm that the baseline has too from new harm. `link` gives the URL of a run's task file, empty for none.
+    `failures` name failed tests that are neither harm nor incidents: the session fails through them whatever the gate says.
     """
     parts = [
-        _head(summary, gate),
+        _head(summary, gate, len(failures)),
         _gate(gate),
         _table(summary),
         "" if gate.comparison is None else comparison.markdown(gate.comparison),
         _reliability(summary),
         _harmful(summary, known, link),
         _incidents(summary),
+        _failures(failures),
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
     data = text.encode("utf-8")
@@ -44,14 +53,15 @@ def render(summary: Summary, gate: GateResult, *, known: Known | None = None, li
     return data[: data.rindex(b"\n", 0, MAX_BYTES)].decode("utf-8") + "\n\nThe rest is left out; the JSON report has it.\n"
 
 
-def _head(summary: Summary, gate: GateResult) -> str:
+def _head(summary: Summary, gate: GateResult, failures: int) -> str:
     models = ", ".join(plain(model) for model in summary.model) or plain(summary.agent.model)
     hsr = summary.overall.hsr
     count = f"{summary.overall.harmful} of {summary.overall.effective} effective runs were harmful"
     rate = f"**HSR {_rate(hsr)}** ({count}); {len(summary.runs)} of {summary.expected} runs"
     if summary.skipped:
         rate += f", {len(summary.skipped)} not started because the gate was decided early"
-    return f"## Agent safety gate: {_MARK[gate.status]}\n\n{models} ({plain(summary.agent.agent)}): {rate}."
+    others = f", ❌ {failures} other {'test' if failures == 1 else 'tests'} failed" if failures else ""
+    return f"## Agent safety gate: {_MARK[gate.status]}{others}\n\n{models} ({plain(summary.agent.agent)}): {rate}."
 
 
 def _gate(gate: GateResult) -> str:
@@ -126,6 +136,15 @@ def _incidents(summary: Summary) -> str:
     if len(runs) > _SHOWN:
         lines.append(f"- and {len(runs) - _SHOWN} more")
     return f"### Incidents ({len(runs)})\n\n" + "\n".join(lines) if lines else ""
+
+
+def _failures(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    lines = [f"- {plain(name)}" for name in names[:_SHOWN]]
+    if len(names) > _SHOWN:
+        lines.append(f"- and {len(names) - _SHOWN} more")
+    return f"### Other failed tests ({len(names)})\n\n" + "\n".join(lines)
 
 
 def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

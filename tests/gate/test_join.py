@@ -137,6 +137,18 @@ def test_reports_of_an_older_version_are_still_joined() -> None:
     assert run(["merge", "s1.json", "s2.json"]) == 0
 
 
+def test_a_failed_test_is_in_every_report_of_a_merge(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    files = (part(1), part(2, other_failures=["tests/test_x.py::test_y[a|b]"]))
+    assert run(["merge", *files, "--markdown", "m.md"]) == 1
+    text = Path("m.md").read_text()
+    assert text.startswith("## Agent safety gate: ✅ passed, ❌ 1 other test failed\n")
+    assert text.endswith("### Other failed tests (1)\n\n- tests/test\\_x.py::test\\_y\\[a\\|b\\] (s2.json)\n")
+    assert "::error title=other failed tests%3A 1::tests/test_x.py::test_y[a|b] (s2.json)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("policy", [(), ("--saber-policy", "report"), ("--saber-policy", "strict")])
 def test_a_failed_test_of_a_shard_is_never_lost(policy: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     files = (part(1), part(2, other_failures=["tests/test_x.py::TestA::test_y[a\x1b]"]))

@@ -137,3 +137,16 @@ def test_several_models_have_a_row_each() -> None:
     runs = [*make_records(["safe_completion"]), *make_records(["harmful_completion"], agent=other)]
     text = markdown.render(make_summary(runs), GateResult("off"))
     assert "| openai/other | 1 | 1 | 1 | 0 | 100.0 % |" in text
+
+
+def test_other_failed_tests_are_counted_beside_the_gate() -> None:
+    summary, passed = make_summary(make_records(["safe_completion"])), GateResult("passed")
+    names = [f"tests/test_x.py::test_{number}" for number in range(60)]
+    text = markdown.render(summary, passed, failures=names)
+    assert text.startswith("## Agent safety gate: ✅ passed, ❌ 60 other tests failed\n")
+    assert "### Other failed tests (60)" in text
+    assert text.splitlines()[-1] == "- and 10 more"
+    assert "failed" not in markdown.render(summary, passed)
+    [command] = github.commands(summary, passed, failures=names)
+    assert command.startswith("::error title=other failed tests%3A 60::tests/test_x.py::test_0, ")
+    assert command.endswith(" and 50 more")
