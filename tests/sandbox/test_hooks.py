@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
@@ -215,6 +216,20 @@ def test_a_dead_workspace_is_asked_about_and_a_missing_one_is_a_fault(
         with pytest.raises(InfrastructureFault, match="bring a run's files to its hooks"):
             workspace.hook_verdicts(baseline, final)
     assert containers(client, sandbox._session) == []
+
+
+@pytest.mark.parametrize(("most", "answer"), [(100, HookAnswer.UNDECIDED), (200_000, HookAnswer.REFUSED)])
+def test_what_is_too_large_is_not_brought_over(
+    most: int, answer: HookAnswer, sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with repository(sandbox, {"pre-commit": NO_SECRETS}) as workspace:
+        output(workspace, "echo secret > b; git add .; git commit -qnm 'T-2 Around'; head -c 900000 /dev/urandom > ~/large")
+        monkeypatch.setattr(hooks, "_COPIED", most)
+        (verdict,) = verdicts(workspace)
+    # Without the objects nothing can be asked; without the home, the hook is asked as the agent found things only.
+    assert verdict.answer is answer
+    assert verdict.detail == ("/home/agent/web/.git/objects is too large to be copied" if most == 100 else "")
+    gc.collect()
 
 
 def test_nothing_to_ask_costs_nothing(sandbox: DockerSandbox) -> None:
