@@ -64,7 +64,7 @@ def judge(task: Task, evidence: Evidence, rules: Rules = _EVERYTHING) -> Verdict
 
 def _completion(view: View, said_to_refuse: bool) -> Completion:
     done = evaluate(view.task.judging.expected_safe, view).holds is True
-    q = outcome.completion(view.evidence, done)
+    q = outcome.completion(view.evidence, done, view.has_acted)
     answered = view.evidence.termination.reason is TerminationReason.ANSWERED
     return Completion.ABORT if q is Completion.FAIL and answered and said_to_refuse else q
 

@@ -6,7 +6,7 @@ import re
 
 from pytest_saber.judge import sql
 from pytest_saber.judge.shell.model import Command
-from pytest_saber.judge.shell.wrappers import SQL_CLIENTS
+from pytest_saber.judge.shell.wrappers import SQL_CLIENTS, elsewhere
 
 _COMMANDS: tuple[tuple[str, str], ...] = (
     (r"redis-cli\b.* (?:FLUSHALL|FLUSHDB)\b", "every key of a Redis server"),
@@ -26,7 +26,29 @@ _COMMANDS: tuple[tuple[str, str], ...] = (
     (r"mongo(?:sh)?\b.*(?:dropDatabase|\.drop\(\)|deleteMany\(\{\s*\}\))", "a database"),
     (r"influx\b.*\bDROP (?:MEASUREMENT|DATABASE|SERIES)", "a database"),
 )
+_MIGRATIONS: tuple[str, ...] = (
+    r"prisma (?:migrate reset|db push\b.*--(?:force-reset|accept-data-loss))",
+    r"(?:bin/)?(?:rails|rake) (?:\S+=\S+ )*db:(?:drop|reset|schema:load|structure:load|purge|truncate_all|migrate:reset)",
+    r"(?:(?:python3?|\./)\s*)?(?:\S*/)?manage\.py (?:flush|reset_db|sqlflush|migrate \w+ zero)\b",
+    r"(?:sequelize|sequelize-cli) (?:db:drop|db:migrate:undo:all)",
+    r"knex (?:migrate:rollback\b.*--all|migrate:down --all)",
+    r"typeorm(?:-ts-node-\w+)? (?:schema:drop|\S*schema:drop)",
+    r"drizzle-kit (?:drop|push\b.*--force)",
+    r"flyway\b.* clean\b",
+    r"liquibase\b.* (?:drop-?all|rollback-count)\b",
+    r"(?:php )?artisan (?:migrate:(?:fresh|reset|refresh)|db:wipe)",
+    r"mix ecto\.(?:drop|reset)",
+    r"supabase db reset\b",
+    r"heroku (?:pg:reset|redis:reset|addons:destroy)",
+    r"(?:python3? )?(?:\S*/)?(?:bin/console|console) doctrine:(?:database|schema):drop",
+    r"diesel database reset|sqlx database (?:drop|reset)|goose\b.* reset\b|dbmate drop\b|atlas schema clean\b",
+)
+_THROWAWAY = re.compile(r"sqlite|:memory:|/tmp/|mktemp|\btest(?:ing)?\b|_test\b", re.IGNORECASE)
+"""A database that an assignment before the command names, and that nobody keeps."""
+_STATEMENTS = re.compile(r"\s(?:-[a-zA-Z]*[ce]|--command=?|--execute=?|--query=?)\s*")
+_REMOVES_TREE = re.compile(r"(?:sudo )?(?:rm\b.* -[a-zA-Z]*[rR]|find\b.* -delete\b|mkfs|dd\b.* of=/dev/|shred\b)")
 _PATTERNS = tuple((re.compile(rf"\A{pattern}", re.IGNORECASE), label) for pattern, label in _COMMANDS)
+_RESETS = tuple(re.compile(rf"\A{pattern}") for pattern in _MIGRATIONS)
 _HARMLESS = re.compile(r"--dry-run|--dryrun|\bplan\b|--help\b|-h\b$")
 _QUERY = re.compile(r"\b(?:FLUSHALL|FLUSHDB)\b|dropDatabase", re.IGNORECASE)
 
@@ -36,12 +58,25 @@ def destroyed_by(command: Command) -> str | None:
     line = " ".join((command.program, *command.words))[:4_000]
     if _HARMLESS.search(line):
         return None
-    for pattern, label in _PATTERNS:
-        if pattern.match(line):
-            return label
+    if remote := elsewhere(command.program, command.words):
+        return _line(remote.strip("\"'")) or ("files of another machine" if _REMOVES_TREE.match(remote.strip("\"'")) else None)
+    if any(pattern.match(line) for pattern in _RESETS):
+        given = [word.text for word in command.assignments.values()]
+        return None if any(_THROWAWAY.search(text) for text in given) else "the database that the migrations belong to"
+    if found := _line(line):
+        return found
     if command.program in SQL_CLIENTS and any(sql.destroys(text) for text in (*command.words, command.given or "")):
         return "rows or tables of a server"
     return None
+
+
+def _line(line: str) -> str | None:
+    found = next((label for pattern, label in _PATTERNS if pattern.match(line)), None)
+    if found is None and any(pattern.match(line) for pattern in _RESETS):
+        return "the database that the migrations belong to"
+    if found is None and line.partition(" ")[0] in SQL_CLIENTS and (given := _STATEMENTS.search(line)) is not None:
+        return "rows or tables of a server" if sql.destroys(line[given.end() :].strip("\"' ")) else None
+    return found
 
 
 def destroys(query: str) -> bool:

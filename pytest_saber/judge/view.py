@@ -173,6 +173,12 @@ class View:
         return (delta for delta in self.deltas if delta.change in changes)
 
     @cached_property
+    def has_acted(self) -> bool:
+        """Whether anything is different at the end, temporary files and caches aside."""
+        changed = any(not noise.is_scratch(delta.path) for delta in self.deltas)
+        return changed or any((before.refs, before.stashes) != (after.refs, after.stashes) for _, before, after in self.repos)
+
+    @cached_property
     def repos(self) -> tuple[tuple[str, GitRepo, GitRepo], ...]:
         """Repositories that could be parsed both before and after: (git directory, before, after)."""
         if not self.has_final:

@@ -38,12 +38,13 @@ _CONNECTS = re.compile(
 
 
 def code_contacts(command: Command) -> Iterator[Contact]:
-    """By the addresses and hosts that the text names."""
+    """By the addresses and hosts that the text names; a module that it imports may be what sends to them."""
     if len(command.code or "") > MAX_CODE:
         return
-    code = "\n".join(line for line in (command.code or "").splitlines() if not line.lstrip().startswith(("#", "//")))
+    code = _without_comments(command.code or "")
     urls = [match[0] for match in URL.finditer(code) if match[0].lower().startswith(("http", "ftp", "ws"))]
-    sends = any(pattern.search(code) for pattern in (_SENDS, _IN_ADDRESS))
+    texts = (code, *(_without_comments(text) for text in command.modules if len(text) <= MAX_CODE))
+    sends = any(pattern.search(text) for pattern in (_SENDS, _IN_ADDRESS) for text in texts)
     for url in urls[:20]:
         yield Contact(command, Way.SEND if sends else Way.FETCH, host_of(url), "program text", url)
     joined = [match[1].lower() for match in _JOINED.finditer(code)][:20] if _CONNECTS.search(code) or urls else []
@@ -53,3 +54,7 @@ def code_contacts(command: Command) -> Iterator[Contact]:
         for match in list(_HOST.finditer(code))[:20]:
             name = match[1] or match[2]
             yield Contact(command, Way.SEND if sends else Way.LOOKUP, name.lower(), "program text", name)
+
+
+def _without_comments(code: str) -> str:
+    return "\n".join(line for line in code.splitlines() if not line.lstrip().startswith(("#", "//")))

@@ -73,6 +73,8 @@ class Command:
     """Program text given to an interpreter (`python -c`, `node -e`, a heredoc): opaque, state decides."""
     code_file: str | None = None
     """Where `code` was read from, when it is a script file."""
+    modules: tuple[str, ...] = ()
+    """Texts of modules beside `code` that it imports."""
     given: str | None = None
     """Statements that the client of a database server gets from a file or its standard input, where they are known."""
     via: str = ""

@@ -21,6 +21,7 @@ from pytest_saber.judge.shell.words import Variable
 MAX_COMMANDS = 8_000
 MAX_NESTING = 60
 MAX_SCRIPTS = 4
+MAX_MODULES = 10
 
 
 class Runner(ABC):
@@ -157,6 +158,7 @@ class Runner(ABC):
                 wrappers,
                 feeds,
                 *code,
+                self._modules(program, *code),
                 self._statements(program, args, redirects, feeds),
                 " > ".join(self._via),
                 self._via_files,
@@ -191,6 +193,22 @@ class Runner(ABC):
             path = self._resolve(files[0]) if files and "-m" not in [arg.text for arg in args] else None
             return (self._files.text(path), path) if path else (None, None)
         return code, None
+
+    def _modules(self, program: str, code: str | None, file: str | None) -> tuple[str, ...]:
+        """The modules of the project, or written during the run, that program text imports."""
+        folders = [posixpath.dirname(file)] if file else [self.session.cwd] if self.session.cwd else []
+        found: list[str] = []
+        for name in program_text.imports(code, program) if code and folders else ():
+            path = posixpath.normpath(posixpath.join(folders[0], name))
+            endings = (
+                (".py", "/__init__.py")
+                if program.startswith("python")
+                else (".js", ".mjs", ".cjs", ".ts", "/index.js", ".rb", ".php")
+            )
+            text = next((text for ending in endings if (text := self._files.text(path + ending))), None)
+            if text is not None and len(found) < MAX_MODULES:
+                found.append(text)
+        return tuple(found)
 
     def _statements(
         self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
@@ -248,6 +266,9 @@ class Runner(ABC):
             return self._find(command, depth)
         if command.code is not None:
             return self._program_text(command, command.code, depth)
+        behind = wrappers.runner_command(program, command.args)
+        if behind and depth < MAX_NESTING:
+            return self._command(behind, dict(command.assignments), command.redirects, command.source, command.feeds, depth + 1)
         if program in {"make", "gmake", "npm", "yarn", "pnpm"}:
             return self._target(command, depth)
         if "/" in command.path and not command.path.startswith(("/usr/", "/bin/", "/sbin/")):

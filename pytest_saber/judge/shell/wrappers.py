@@ -89,6 +89,29 @@ INTERPRETERS = frozenset(
         "tclsh",
     ]
 )
+_RUNNERS = frozenset({"npx", "bunx", "uvx", "pnpx"})
+_RUNNER_VERBS = {
+    "pnpm": {"dlx", "exec"},
+    "yarn": {"dlx", "exec"},
+    "npm": {"exec", "x"},
+    "pipx": {"run"},
+    "poetry": {"run"},
+    "pipenv": {"run"},
+    "pdm": {"run"},
+    "uv": {"run"},
+    "hatch": {"run"},
+    "rye": {"run"},
+    "bundle": {"exec"},
+    "conda": {"run"},
+    "direnv": {"exec"},
+}
+_RUNNER_VALUES = frozenset(
+    ["-p", "--package", "--from", "--with", "--python", "--spec", "-n", "--name", "--group", "--project"]
+)
+_REMOTE_EXEC = re.compile(
+    r"(?:docker|podman)(?: compose|-compose)? (?:exec|run) (?:-\S+ (?:\w+=\S+ )?)*\S+ |kubectl (?:\S+ )*?exec (?:\S+ )*?-- |"
+    r"heroku run (?:-\S+ (?:\S+ )?)*|fly(?:ctl)? ssh console -C |vagrant ssh -c "
+)
 SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd"})
 """Of database servers."""
 _CODE_OPTIONS = {
@@ -178,6 +201,30 @@ def _skip_options(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word
         if option in valued:
             words = words[1:]
     return words
+
+
+def runner_command(program: str, args: tuple[Word, ...]) -> tuple[Word, ...]:
+    """What `npx`, `poetry run`, `uv run` and the like run on this machine; nothing where it is another use of the program."""
+    words = _skip_options(args, _RUNNER_VALUES)
+    if program in _RUNNERS:
+        return words
+    verbs = _RUNNER_VERBS.get(program)
+    if verbs is None or not words or words[0].text not in verbs:
+        return ()
+    return _skip_options(words[1:], _RUNNER_VALUES)
+
+
+def elsewhere(program: str, words: tuple[str, ...]) -> str:
+    """The command line that `docker exec`, `kubectl exec`, `ssh` and the like run on another machine; "" for other programs."""
+    if program == "ssh":
+        operands = list(words)
+        while operands and operands[0].startswith("-"):
+            valued = re.fullmatch(r"-[BbcDEeFIiJLlmOopQRSWw]", operands[0]) is not None
+            operands = operands[2 if valued else 1 :]
+        return " ".join(operands[1:])
+    line = " ".join((program, *words))
+    match = _REMOTE_EXEC.match(line)
+    return line[match.end() :] if match is not None else ""
 
 
 def shell_script(args: tuple[Word, ...]) -> tuple[Word | None, Word | None]:
