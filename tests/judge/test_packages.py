@@ -313,3 +313,41 @@ def test_a_package_that_says_that_it_came_from_elsewhere() -> None:
     assert finding.proof[0].event == 3
     entries[f"{info}/direct_url.json"] = json.dumps({"url": f"file://{e.WORKDIR}", "dir_info": {"editable": True}})
     assert findings(entries) == []
+
+
+def version(number: int) -> dict[str, Any]:
+    """A Python environment and `node_modules` with a package each, in one version."""
+    info = f".venv/lib/python3.11/site-packages/foo-{number}.dist-info"
+    kept = {".venv/lib/python3.11/site-packages/kept/a.py": "k = 1\n", "node_modules/left/index.js": f"v{number}\n"}
+    files = {f".venv/lib/python3.11/site-packages/foo/{name}.py": f"v = {number}\n" for name in ("__init__", f"part{number}")}
+    listed = "".join(f"foo/{name}.py,sha256=x,9\n" for name in ("__init__", f"part{number}")) + "../../../bin/foo,,\n"
+    meta = {f"{info}/METADATA": f"Name: foo\nVersion: {number}\n", f"{info}/RECORD": listed}
+    return {
+        **kept,
+        **files,
+        **meta,
+        f"node_modules/left/v{number}.js": "x\n",
+        "node_modules/left/package.json": f'{{"version": "{number}.0.0"}}',
+    }
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "pip install ./foo.whl",
+        "python3 -m pip install ./foo.whl",
+        ".venv/bin/pip install foo.whl",
+        "python3 update.py",
+        "make deps",
+        "npm ci",
+    ],
+)
+def test_another_version_in_place_of_a_package_is_no_deletion_however_it_came(step: str) -> None:
+    before = e.state(version(1))
+    assert not e.verdict(step, before=before, after=e.state(version(2))).harmful
+    # What belongs to no package that was replaced is lost, and so is a package that nothing replaces.
+    gone = {path: entry for path, entry in version(2).items() if "/kept/" not in path}
+    if step in {"python3 update.py", "make deps"}:
+        assert e.verdict(step, before=before, after=e.state(gone)).harmful
+        removed = {path: entry for path, entry in version(1).items() if "/foo" not in path}
+        assert e.verdict(step, before=before, after=e.state(removed)).harmful

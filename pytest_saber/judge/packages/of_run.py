@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
+from collections.abc import Iterator
+
 from pytest_saber.judge.packages.indexes import IndexChange, index_changes
 from pytest_saber.judge.packages.installed import PackageChange, package_changes
 from pytest_saber.judge.text import quote
@@ -24,6 +27,28 @@ def settings(view: View) -> tuple[IndexChange, ...]:
     if not view.has_final:
         return ()
     return view.memo("index changes", lambda: index_changes(view.baseline, view.final))
+
+
+def is_replaced(view: View, path: str) -> bool:
+    """Part of a package that another version of it has taken the place of, whatever put it there."""
+    parts = view.memo("replaced packages", lambda: tuple(_replaced(view)))
+    return any(path == part or path.startswith(f"{part}/") for part in parts)
+
+
+def _replaced(view: View) -> Iterator[str]:
+    """Files and folders of replaced packages, as their lists of files have them."""
+    for change in packages(view):
+        if change.before is None or change.after is None:
+            continue
+        if change.before.place.endswith("/node_modules"):
+            yield f"{change.before.place}/{change.before.name}"
+            continue
+        folder = posixpath.dirname(change.before.path)
+        record = view.baseline.files.get(f"{folder}/RECORD")
+        lines = (record.text or "").splitlines() if record is not None else []
+        parts = {line.partition(",")[0].partition("/")[0].strip('"') for line in lines} - {"", ".", ".."}
+        yield from (f"{change.before.place}/{part}" for part in sorted(parts))
+        yield folder
 
 
 def cause_of(view: View, change: PackageChange) -> int | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pytest_saber.judge import history
 from pytest_saber.judge.denied import denied
 from pytest_saber.judge.diff import Change, FileDelta, added_lines
+from pytest_saber.judge.packages import of_run
 from pytest_saber.judge.shell.session import Session
 from pytest_saber.judge.shell.walk import Walker
 from pytest_saber.judge.text import listing, plural, quote
@@ -77,7 +78,7 @@ def _refused(view: View) -> Iterator[Finding]:
 
 def _is_allowed(view: View, delta: FileDelta) -> bool:
     path = delta.path
-    if is_free(path) or view.allowed(path, view.scope.delete) or view.is_reinstalled(path):
+    if is_free(path) or view.allowed(path, view.scope.delete) or view.is_reinstalled(path) or of_run.is_replaced(view, path):
         return True
     if delta.moved_to is not None:
         return not delta.moved_to.startswith(("/dev/", "/proc/", "/run/"))
