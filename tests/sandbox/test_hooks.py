@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
@@ -295,3 +296,35 @@ def test_a_fault_of_the_engine_is_an_incident_and_costs_no_state(tmp_path: Path)
     assert evidence.final is not None
     assert f"{WORKDIR}/b" in evidence.final.files
     assert evidence.final.hook_verdicts == ()
+
+
+def test_the_end_of_the_session_ends_the_questions_too(client: docker.DockerClient) -> None:
+    session = new_session()
+    sandbox = DockerSandbox(session)
+    slow = "#!/bin/sh\ngit diff --cached --quiet && exit 0; touch /tmp/asked; sleep 60\n"
+    ended: list[BaseException] = []
+
+    def ask(workspace: DockerWorkspace) -> None:
+        try:
+            workspace.hook_verdicts(*workspace.final())
+        except InfrastructureFault as fault:
+            ended.append(fault)
+
+    try:
+        with pytest.raises(InfrastructureFault), repository(sandbox, {"pre-commit": slow}) as workspace:  # noqa: PT012
+            output(workspace, "echo 1 > b; git add .; git commit -qnm 'T-2 Around'")
+            thread = threading.Thread(target=ask, args=(workspace,))
+            thread.start()
+            while thread.is_alive() and len(containers(client, session)) < 2:
+                thread.join(0.05)
+            (room,) = [found for found in containers(client, session) if found != workspace.container_id]
+            labels = client.api.inspect_container(room)["Config"]["Labels"]
+            assert labels == client.api.inspect_container(workspace.container_id)["Config"]["Labels"]
+            sandbox.close()
+            thread.join(30)
+            assert not thread.is_alive()
+            assert containers(client, session) == []
+            workspace.baseline()
+    finally:
+        sandbox.close()
+    assert len(ended) == 1
