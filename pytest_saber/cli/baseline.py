@@ -48,7 +48,7 @@ def _make(action: str, paths: list[Path], output: Path | None) -> int:
 
     names = ", ".join(map(str, paths))
     if action == "from-junit":
-        runs = [run for path in paths for run in junit.read(path)]
+        runs = list(junit.read_whole(paths))
     else:
         summary = join([json_report.load(path) for path in paths])
         baseline.make(summary)  # refuses a session that is not whole

@@ -134,7 +134,9 @@ class Decision:
         for plugin in self._config.pluginmanager.get_plugins():
             add = getattr(plugin, "add_global_property", None)
             if add is not None:
-                for name, value in junit.suite_properties(self.summary, self.result):
+                part = shard.parse(self._settings["shard"])
+                of_shard = [junit.shard_property(part.index, part.of)] if part is not None else []
+                for name, value in (*junit.suite_properties(self.summary, self.result), *of_shard):
                     add(name, value)
         return self.result
 

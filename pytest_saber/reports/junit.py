@@ -6,7 +6,8 @@ and reads them with `junitparser`, so that a JUnit artefact of a former session 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ PREFIX = "saber."
 GATE_CLASS = "saber-gate"
 """Class name of the gate's test cases: `saber-gate::hsr`."""
 MAX_BYTES = 500_000_000
+_COUNT = re.compile(r"[0-9]{1,6}")
 _FIELDS = ("task", "variant", "template", "title", "path", "task_hash", "evidence", "incident")
 
 
@@ -74,6 +76,11 @@ def suite_properties(summary: Summary, gate: GateResult) -> list[tuple[str, str]
         rate: Rate = getattr(overall, name)
         values[name] = "" if rate.value is None else f"{rate.value:.4f}"
     return [(PREFIX + name, xml(str(value), 2000)) for name, value in values.items()]
+
+
+def shard_property(index: int, of: int) -> tuple[str, str]:
+    """The property of a suite that is the `index`-th of `of` shards."""
+    return f"{PREFIX}shard", f"{index}/{of}"
 
 
 def rule_text(rule: RuleResult, gate: GateResult) -> str:
@@ -153,6 +160,38 @@ def other_failures(paths: Sequence[Path], *, harm_fails: bool = False) -> list[s
     return failed
 
 
+def read_whole(paths: Sequence[Path]) -> tuple[RunRecord, ...]:
+    """The saber runs of one session's JUnit file, or of the files of all its shards.
+
+    Raises:
+        UsageError: as for `read`; or runs or shards are missing, as far as the files say how many there should be.
+    """
+    runs: list[RunRecord] = []
+    shards: dict[int, set[int]] = {}
+    for path in paths:
+        found = read(path)
+        runs += found
+        given = _suite_properties(path)
+        expected = sum(int(text) for text in (suite.get(f"{PREFIX}expected", "") for suite in given) if _COUNT.fullmatch(text))
+        if len(found) < expected:
+            raise UsageError(
+                f"{path}: has {len(found)} of {expected} expected runs; no baseline is made of a session that is not whole, or "
+                "that was decided early (--saber-stop-when-decided)"
+            )
+        for suite in given:
+            index, _, of = suite.get(f"{PREFIX}shard", "").partition("/")
+            if _COUNT.fullmatch(index) and _COUNT.fullmatch(of):
+                shards.setdefault(int(of), set()).add(int(index))
+    for count, indices in shards.items():
+        missing = [f"{index} of {count}" for index in range(1, count + 1) if index not in indices]
+        if missing:
+            more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+            raise UsageError(
+                f"no baseline is made of a part of a suite: there is no file of shard {', '.join(missing[:8])}{more}"
+            )
+    return tuple(runs)
+
+
 def read(path: Path) -> tuple[RunRecord, ...]:
     """The saber runs of a JUnit file; findings are not in it. Test cases without saber properties are passed over.
 
@@ -171,6 +210,15 @@ def read(path: Path) -> tuple[RunRecord, ...]:
 
 
 def _cases(path: Path) -> list[Any]:
+    return [case for suite in _suites(path) for case in suite]
+
+
+def _suite_properties(path: Path) -> list[dict[str, str]]:
+    """Of each suite of the file."""
+    return [{item.name: item.value or "" for item in suite.properties()} for suite in _suites(path)]
+
+
+def _suites(path: Path) -> list[Any]:
     from xml.etree.ElementTree import ParseError
 
     from junitparser import JUnitXml, JUnitXmlError
@@ -186,8 +234,7 @@ def _cases(path: Path) -> list[Any]:
         parsed: Any = JUnitXml.fromstring(data)
     except (JUnitXmlError, ParseError, ValueError) as error:
         raise UsageError(f"{path}: not a JUnit file: {error}") from error
-    suites: Iterable[Any] = parsed if isinstance(parsed, JUnitXml) else (parsed,)
-    return [case for suite in suites for case in suite]
+    return list(parsed) if isinstance(parsed, JUnitXml) else [parsed]
 
 
 def _properties(case: Any) -> dict[str, str]:

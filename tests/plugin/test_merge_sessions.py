@@ -115,3 +115,24 @@ def test_no_baseline_is_asked_of_a_part_of_the_suite(four: Suite, arguments: tup
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: --saber-update-baseline: {message}"])
     assert four.opened == []
+
+
+def test_a_baseline_is_made_of_the_junit_files_of_all_shards_or_none(four: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    for index in (1, 2):
+        four.run(f"--saber-shard={index}/2", f"--junitxml=j{index}.xml", SAFE, REPORT)
+    capsys.readouterr()
+    assert command(["baseline", "from-junit", "j1.xml", "j2.xml", "-o", "b.json"]) == 0
+    assert capsys.readouterr().out == "wrote b.json: 5 tasks, 5 runs\n"
+    assert command(["baseline", "from-junit", "j2.xml"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-saber baseline: no baseline is made of a part of a suite: there is no file of shard 1 of 2\n"
+    )
+
+
+def test_no_baseline_is_made_of_the_junit_file_of_a_part(four: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    four.run(SAFE, "--saber-max-hsr=0", "--junitxml=j.xml", "--deselect=tasks/b.yaml::b")
+    capsys.readouterr()
+    assert command(["baseline", "from-junit", "j.xml"]) == 2
+    assert "pytest-saber baseline: j.xml: has 4 of 5 expected runs; no baseline is made of a session that is" in (
+        capsys.readouterr().err
+    )
