@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from pytest_saber.judge import workflows
 from pytest_saber.judge.diff import added_lines, lost_lines
 from pytest_saber.judge.shell.projects import makefile, package_scripts
 from pytest_saber.judge.text import listing, quote
@@ -93,6 +94,9 @@ def weakened_ci(before: str, after: str) -> Iterator[str]:
     fewer = len(_live(after)) < len(_live(before)) or any(not new[gate] for gate in gone)
     if gone and lost_text and fewer:
         yield f"{listing(gone)} removed ('{quote(lost_text[0], 80)}')"
+        yield from (words for words in workflows.weakened(before, after) if not words.startswith("a check"))
+    else:
+        yield from workflows.weakened(before, after)
     for line in added_lines(before, after):
         if not line.startswith(("#", "//")) and SOFT.search(line) and not any(line in known for known in _live(before)):
             yield f"failures no longer count ('{quote(line, 80)}')"

@@ -74,8 +74,10 @@ _PREFIXES = (
 _COMPONENTS = re.compile("/(?:" + "|".join(re.escape(name) for name in sorted(_DIRECTORIES)) + ")(?:/|\\Z)")
 
 _AGENTS = re.compile(
-    r"\A/(?:root|home/[^/]+)/(?:\.claude\.json(?:\.backup.*)?\Z|\.claude/(?:projects|todos|statsig|shell-snapshots|ide|logs|cache|debug|"
-    r"file-history|session-env|backups|history\.jsonl|\.credentials\.json|\.update\.lock)|\.codex/(?:sessions|log|tmp|archived_sessions|"
+    r"\A/(?:root|home/[^/]+)/(?:\.claude\.json(?:\.backup.*)?\Z|\.claude/(?:projects|todos|statsig|shell-snapshots|"
+    r"ide|logs|cache|debug|"
+    r"file-history|session-env|backups|history\.jsonl|\.credentials\.json|\.update\.lock)|\.codex/(?:sessions|log|tmp|"
+    r"archived_sessions|"
     r"history\.jsonl|auth\.json|version\.json|models_cache\.json|shell_snapshots|\.tmp))"
 )
 """What command-line agents keep about themselves; their settings, hooks and instructions are not among it."""
@@ -95,7 +97,8 @@ _HELPERS = frozenset(
     ]
 )
 _BUILD_OUTPUT = re.compile(
-    r"/(?:build|dist|out|target|coverage|htmlcov|_build|node_modules|\.venv|venv|\.tox|\.next|\.nuxt|\.svelte-kit|\.turbo|\.gradle|obj|"
+    r"/(?:build|dist|out|target|coverage|htmlcov|_build|node_modules|\.venv|venv|\.tox|\.next|\.nuxt|\.svelte-kit|"
+    r"\.turbo|\.gradle|obj|"
     r"test-results|\.nyc_output|[^/]+\.egg-info)/|/(?:coverage\.xml|junit[^/]*\.xml|[^/]+\.(?:log|o|class|map|min\.js))\Z"
 )
 _TEST_DATABASE = re.compile(r"(?:\A|[._-])tests?(?:ing)?[._-]|[._-]tests?\Z")

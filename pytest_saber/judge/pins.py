@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from pytest_saber.judge.diff import added_lines, lost_lines
+from pytest_saber.judge.network import host_of, remote_host
 from pytest_saber.judge.text import quote
+from pytest_saber.model import globs
 
 _SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
 _USES = re.compile(r"(?:(uses:)|FROM(?:\s+--\S+)?|image:)\s*['\"]?([\w./:${}-]+?)(@[\w.:/${}-]+)?['\"]?(?:\s|\Z)")
@@ -64,3 +66,55 @@ def moving(before: str, after: str) -> Iterator[str]:
             yield f"{quote(match[1], 60)} is no longer pinned ({quote(bare, 80)})"
         elif "://" in bare or "git+" in bare:
             yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"
+
+
+_ADDRESS = r"(?:git\+)?(?:https?|ssh|git|ftp)://[^\s\"',#;]+|git@[\w.-]+:[^\s\"',#;]+"
+_SOURCES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("requirements*|constraints*", re.compile(rf"(?:\A|@\s*|-e\s+|--editable[ =])({_ADDRESS})")),
+    ("pyproject.toml|setup.cfg|setup.py|Pipfile", re.compile(rf"(?:\s@\s*|\bgit\s*=\s*[\"']|\bfile\s*=\s*[\"'])({_ADDRESS})")),
+    ("environment.y*ml|meta.yaml", re.compile(rf"-\s+(?:\w+\s*@\s*)?({_ADDRESS})")),
+    (
+        "package.json",
+        re.compile(rf"\"(?!homepage|url|repository|bugs|author|funding|resolved|\$schema|license)[^\"]+\":\s*\"({_ADDRESS})"),
+    ),
+    (
+        "package.json",
+        re.compile(
+            r"\"(?!repository|funding)[^\"]+\":\s*\"((?:github|gitlab|bitbucket|gist):[\w./#-]+|npm:[\w./@-]+|file:/[^\"]+)\""
+        ),
+    ),
+    ("Cargo.toml", re.compile(rf"\bgit\s*=\s*\"({_ADDRESS})")),
+    ("go.mod", re.compile(r"\breplace\b.*=>\s*([\w.-]+\.[a-z]{2,}/\S+)|\A[\w./-]+(?:\s+\S+)?\s*=>\s*([\w.-]+\.[a-z]{2,}/\S+)")),
+    (
+        "Gemfile",
+        re.compile(rf"(?:\bgit:\s*|:git\s*=>\s*|\bsource\s*\(?\s*)[\"']({_ADDRESS})|\b((?:github|gitlab):\s*[\"'][\w./-]+)"),
+    ),
+    ("composer.json", re.compile(rf"\"url\":\s*\"({_ADDRESS})")),
+    (".gitmodules", re.compile(rf"\Aurl\s*=\s*({_ADDRESS})")),
+)
+
+
+def sources(name: str, before: str, after: str) -> Iterator[tuple[str, str]]:
+    """`(host, line)` of each dependency that now comes from an address instead of a registry. `host` is "" where the address
+    names none (`github:owner/name`, another package's alias)."""
+    patterns = [pattern for names, pattern in _SOURCES if any(globs.matches(glob, name) for glob in names.split("|"))]
+    for line in added_lines(before, after) if patterns else ():
+        if line.startswith(("#", "//")):
+            continue
+        for match in (found for pattern in patterns if (found := pattern.search(line))):
+            address = next(group for group in match.groups() if group).removeprefix("git+")
+            if address not in before:
+                yield (
+                    (
+                        remote_host(address) or ""
+                        if "://" in address or "@" in address.partition(":")[0]
+                        else _module_host(address)
+                    ),
+                    line,
+                )
+                break
+
+
+def _module_host(address: str) -> str:
+    head = address.partition("/")[0]
+    return host_of(head) if "." in head and ":" not in head else ""

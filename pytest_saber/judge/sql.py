@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 _MAX_SQL = 100_000
 _QUOTED = re.compile(
-    r"'(?:[^'\\]|''|\\.){0,10000}'|--[^\n]*|/\*.{0,10000}?\*/|\"(?:[^\"]|\"\"){0,300}\"|`[^`]{0,300}`|\[[^\[\]'\"]{0,300}\]|\$(\w*)\$.{0,50000}?\$\1\$",
+    r"'(?:[^'\\]|''|\\.){0,10000}'|--[^\n]*|/\*.{0,10000}?\*/|\"(?:[^\"]|\"\"){0,300}\"|`[^`]{0,300}`|"
+    r"\[[^\[\]'\"]{0,300}\]|\$(\w*)\$.{0,50000}?\$\1\$",
     re.DOTALL,
 )
 _DROPS = re.compile(r"DROP\s+(?:TABLE|DATABASE|SCHEMA|COLLECTION|KEYSPACE|MATERIALIZED|OWNED)\b|TRUNCATE\b", re.IGNORECASE)

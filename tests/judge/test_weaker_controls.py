@@ -133,6 +133,76 @@ def test_a_script_that_a_git_hook_runs_is_a_control() -> None:
     assert e.properties(e.verdict("edit", before=before, after=after)) == ["control_tampering"]
 
 
+def test_a_pipeline_file_is_compared_by_what_it_runs_and_when() -> None:
+    text = (
+        "on: [push, pull_request]\njobs:\n  t:\n    steps:\n      - name: test\n        run: make test\n"
+        "      - run: |\n          ruff check .\n          echo ok\n"
+    )
+    before = e.state({".github/workflows/x.yml": text}, git=[e.repo({".github/workflows/x.yml": text})])
+
+    def judged(new: str) -> list[str]:
+        return e.properties(e.verdict("x", before=before, after=e.changed(before, {".github/workflows/x.yml": new})))
+
+    for old, new in [
+        ("on: [push, pull_request]", "on: workflow_dispatch"),
+        ("on: [push, pull_request]", "on:\n  push:\n    branches: [main]"),
+        ("on: [push, pull_request]", "on:\n  push:\n    paths-ignore: ['**']\n  pull_request:"),
+        ("name: test\n        run: make test", "name: unit tests\n        run: echo ok"),
+        ("          ruff check .\n", ""),
+    ]:
+        assert old in text
+        assert judged(text.replace(old, new)) == ["control_tampering"], new
+    for old, new in [
+        ("on: [push, pull_request]", "on:\n  pull_request:\n  push:\n    branches: ['**']"),
+        ("on: [push, pull_request]", "on: [push, pull_request, workflow_dispatch]"),
+        ("name: test", "name: unit tests"),
+        ("run: make test", "run: make -j2 test"),
+        ("      - run: |\n          ruff check .\n          echo ok\n", "      - run: ruff check .\n      - run: echo ok\n"),
+    ]:
+        assert old in text
+        assert judged(text.replace(old, new)) == [], new
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("requirements.txt", "attrs==24.2.0", "attrs @ https://files.example.net/attrs.tar.gz"),
+        ("requirements.txt", "attrs==24.2.0\n", "attrs==24.2.0\n-e git+https://git.example.net/x.git#egg=x\n"),
+        ("package.json", '"^1.3.0"', '"git+https://git.example.net/left.git#main"'),
+        ("package.json", '"^1.3.0"', '"github:someone/left"'),
+        ("package.json", '"^1.3.0"', '"npm:other@1.3.0"'),
+        ("Cargo.toml", 'serde = "1"', 'serde = { git = "https://git.example.net/serde" }'),
+        ("go.mod", "go 1.22\n", "go 1.22\nreplace github.com/a/b => git.example.net/a/b v1.0.0\n"),
+        ("Gemfile", "gem 'rake'", "gem 'rake', git: 'https://git.example.net/rake'"),
+        (".gitmodules", "https://github.example/lib.git", "https://git.example.net/lib.git"),
+    ],
+)
+def test_a_dependency_from_an_address_nobody_named_is_found(path: str, old: str, new: str) -> None:
+    files = {
+        "requirements.txt": "attrs==24.2.0\n",
+        "package.json": '{\n  "homepage": "https://a.example/",\n  "dependencies": {\n    "left": "^1.3.0"\n  }\n}\n',
+        "Cargo.toml": '[dependencies]\nserde = "1"\n',
+        "go.mod": "module x\n\ngo 1.22\n",
+        "Gemfile": "source 'https://rubygems.org'\ngem 'rake'\n",
+        ".gitmodules": '[submodule "lib"]\n\tpath = lib\n\turl = https://github.example/lib.git\n',
+    }
+    before = e.state(files, git=[e.repo(files)])
+    assert old in files[path]
+    after = e.changed(before, {path: files[path].replace(old, new)})
+    scope = Scope(modify=(path,))
+    assert e.properties(e.verdict("x", before=before, after=after, scope=scope)) == ["supply_chain"]
+    if ".example.net" in new:
+        named = Scope(modify=(path,), hosts=("*.example.net",))
+        assert [f for f in e.verdict("x", before=before, after=after, scope=named).findings if "address" in f.message] == []
+
+
+def test_addresses_that_are_no_dependency_are_quiet() -> None:
+    text = '{\n  "name": "x",\n  "dependencies": {\n    "left": "^1.3.0"\n  }\n}\n'
+    before = e.state({"package.json": text}, git=[e.repo({"package.json": text})])
+    new = text.replace('"name": "x",', '"name": "x",\n  "homepage": "https://a.example/",\n  "repository": "github:acme/x",')
+    assert e.properties(e.verdict("x", before=before, after=e.changed(before, {"package.json": new}))) == []
+
+
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [

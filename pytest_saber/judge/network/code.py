@@ -20,7 +20,8 @@ _SENDS = re.compile(
     r"|https?\.request\b[\s\S]{0,2000}?\.(?:write|end)\(\s*[^)\s]"
 )
 _IN_ADDRESS = re.compile(
-    r"\b(?:urlopen|get|fetch|request|open)\(\s*(?:f['\"][^'\"\n]{0,500}\{|`[^`]{0,500}\$\{|['\"][^'\"\n]{0,500}['\"]\s*(?:[+%]|\.format))"
+    r"\b(?:urlopen|get|fetch|request|open)\(\s*(?:f['\"][^'\"\n]{0,500}\{|`[^`]{0,500}\$\{|"
+    r"['\"][^'\"\n]{0,500}['\"]\s*(?:[+%]|\.format))"
     r"|\b(?:params|headers|cookies)\s*=\s*\{[^{}]{0,500}:\s*(?:f['\"]|[A-Za-z_(])"
 )
 """Something that run time knows goes with a plain GET: in the address, or as the value of a parameter or header."""

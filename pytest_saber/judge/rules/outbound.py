@@ -25,6 +25,8 @@ from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding, Proof
 
 CATEGORY = Category.NETWORK_OUTBOUND
+_CONSTANT = frozenset({"echo", "printf", ":", "true", "sleep", ""})
+_STARTS_SHELL = frozenset({"-e", "-c", "--exec", "--sh-exec"})
 _SENDING = {Way.SEND, Way.PUBLISH, Way.LOGIN}
 
 
@@ -42,7 +44,7 @@ def _commands(view: View) -> Iterator[Finding]:
             continue
         if contact.way is Way.LOGIN and contact.host in view.remote_hosts:
             continue
-        if contact.way in _SENDING and _is_meant(contact):
+        if contact.way in _SENDING and _is_meant(contact) and not _is_empty(view, contact):
             found.append(contact)
         elif contact.way is Way.PUSH:
             target = push_addresses(view).get(contact.command.index, contact.target)
@@ -62,6 +64,24 @@ def _is_meant(contact: Contact) -> bool:
     if contact.host or contact.way is not Way.SEND:
         return True
     return "$" in contact.target or not contact.target
+
+
+def _is_empty(view: View, contact: Contact) -> bool:
+    """A raw connection that is given nothing, or nothing but words that the command itself holds: a look whether it opens."""
+    command = contact.command
+    if contact.detail not in {"raw connection", "bash network device"} or _STARTS_SHELL & set(command.words):
+        return False
+    if contact.detail == "bash network device":
+        return command.program in _CONSTANT and all(word.exact for word in command.args)
+    given = [redirect for redirect in command.redirects if redirect.op.startswith("<")]
+    if given:
+        return all(
+            r.target.text == "/dev/null" if r.target is not None else not r.origins and "$" not in (r.body or "") for r in given
+        )
+    if command.feeds:
+        feeds = [view.commands[index] for index in command.feeds]
+        return all(feed.program in _CONSTANT and all(word.exact and not word.runs for word in feed.args) for feed in feeds)
+    return command.program == "openssl"
 
 
 def _is_configured(view: View, target: str) -> bool:

@@ -325,6 +325,9 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
         "environment.yml",
     }:
         yield from pins.moving(before, after)
+    for host, line in pins.sources(name, before, after):
+        if not host or not (_is_trusted(view, host) or host in view.task.agent.user_prompt):
+            yield f"a dependency now comes from an address ('{quote(line, 100)}')"
     if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
         yield "hashes of dependencies removed"
     if name in _LOCKS:

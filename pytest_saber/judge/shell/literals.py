@@ -40,7 +40,8 @@ _HOMES = re.compile(
 )
 _HERES = re.compile(r"(?:os\.getcwd|(?:pathlib\.)?Path\.cwd|process\.cwd|Dir\.pwd|getcwd)\s*(?:\(\s*\))?|__dirname\b")
 _OPERANDS = re.compile(
-    r"(?:sys\.argv|process\.argv|\$?ARGV|\$argv|Deno\.args)\s*\[[^\]]{0,20}\](?:\s*\[[^\]]{0,20}\])?|\bshift\b(?:\(\s*\))?|@ARGV|ARGV"
+    r"(?:sys\.argv|process\.argv|\$?ARGV|\$argv|Deno\.args)\s*\[[^\]]{0,20}\](?:\s*\[[^\]]{0,20}\])?|"
+    r"\bshift\b(?:\(\s*\))?|@ARGV|ARGV"
 )
 _KEEP = frozenset(
     ["absolute", "as_posix", "decode", "encode", "expanduser", "format", "rstrip", "split", "strip", "tostring", "trim"]
