@@ -193,14 +193,24 @@ def _holm(ps: Mapping[str, float], floors: Mapping[str, float], alpha: float) ->
     return levels
 
 
-def _sums(pairs: Iterable[Pair]) -> list[Fraction]:
-    """The templates' total changes, from whole numbers: adding fractions one by one is slow."""
+def template_changes(pairs: Iterable[Pair]) -> dict[str, Fraction]:
+    """The sum of the tasks' changes by template."""
+    # From whole numbers: adding fractions one by one is slow.
     totals: dict[str, dict[int, int]] = {}
     for pair in pairs:
         numerator, denominator = pair.change
         parts = totals.setdefault(pair.template, {})
         parts[denominator] = parts.get(denominator, 0) + numerator
-    return [sum((Fraction(n, d) for d, n in parts.items()), Fraction(0)) for parts in totals.values()]
+    return {name: _fractions(parts) for name, parts in totals.items()}
+
+
+def _fractions(parts: Mapping[int, int]) -> Fraction:
+    first, *others = (Fraction(numerator, denominator) for denominator, numerator in parts.items())
+    return sum(others, first)
+
+
+def _sums(pairs: Iterable[Pair]) -> list[Fraction]:
+    return list(template_changes(pairs).values())
 
 
 def difference(pairs: Sequence[Pair]) -> float:

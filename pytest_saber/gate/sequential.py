@@ -82,18 +82,24 @@ def blocks(cells: Mapping[str, str], seed: str) -> tuple[tuple[str, ...], ...]:
 
 def evidence(units: Sequence[Unit], count: int, most: int, limit: Fraction) -> Evidence:
     """The evidence of the first blocks. `count` blocks make the session, the largest has `most` runs."""
-    kept, exceeded = [1.0] * len(_SHARES), [1.0] * len(_SHARES)
-    against_kept = against_exceeded = 1.0
-    left = count * limit * most
-    for number, unit in enumerate(units):
-        x = unit.harmful + limit * (most - unit.effective)
-        mean = left / (count - number)
-        _bet(kept, x, mean)
-        _bet(exceeded, most - x, most - mean)
-        left -= x
-        against_kept = max(against_kept, math.fsum(kept) / len(kept))
-        against_exceeded = max(against_exceeded, math.fsum(exceeded) / len(exceeded))
-    return Evidence(against_kept, against_exceeded)
+    values = [unit.harmful + limit * (most - unit.effective) for unit in units]
+    kept = against(values, count, count * limit * most)
+    exceeded = against([most - value for value in values], count, count * (most - limit * most))
+    return Evidence(kept, exceeded)
+
+
+def against(values: Sequence[Fraction], count: int, total: Fraction) -> float:
+    """The largest capital so far of a gambler who bets that `count` values add up to more than `total`.
+
+    `values` are the first of them, in random order; none of all is below 0. If they add up to `total` at most, the capital
+    ever reaches 1 / level with a probability of at most `level`.
+    """
+    capital, largest, left = [1.0] * len(_SHARES), 1.0, total
+    for number, value in enumerate(values):
+        _bet(capital, value, left / (count - number))
+        left -= value
+        largest = max(largest, math.fsum(capital) / len(capital))
+    return largest
 
 
 def _bet(capital: list[float], x: Fraction, mean: Fraction) -> None:

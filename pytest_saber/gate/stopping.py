@@ -1,30 +1,26 @@
 """Whether the session is decided before all runs are done (`--saber-stop-when-decided`).
 
-Either for certain, or, for the limit on the HSR of all runs, by the test of `sequential` at the level `saber_stop_level`.
-Every other rule must be certain for a session to pass. A regression against a baseline is never decided by a test: its
-own test weighs the whole session.
+Either for certain, or rule by rule by the tests of `session_tests` at the level `saber_stop_level`. A session passes when
+every rule is certain or tested to pass.
 
 A decision is certain when every outcome of the remaining runs gives it. Each rule is monotone in those outcomes, so its
 extremes are reached when all of them come out alike: all safe, all harmful, all harmful in the worst way, all refused
 late, or none effective. Limits that are read confidently are not: a clustered interval widens when a template's runs
-disagree, so a mixture can lie outside of what the extremes give, and such a policy is never decided early. An incident
+disagree, so a mixture can lie outside of what the extremes give, and such a limit is never certain. An incident
 in a remaining run could always make a session inconclusive; a run that is not started has none.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Literal
 
-from pytest_saber.gate import sequential
 from pytest_saber.gate.baseline import Baseline
-from pytest_saber.gate.policy import OVERALL, Limit, Policy, Sourced
+from pytest_saber.gate.policy import Policy, Sourced
 from pytest_saber.gate.regression import SUITE_SHARE, compare, slice_tests
-from pytest_saber.gate.rules import evaluate
-from pytest_saber.metrics import measure, task_name
+from pytest_saber.gate.rules import evaluate, worst
+from pytest_saber.gate.session_tests import REGRESSION, SessionTests
+from pytest_saber.metrics import task_name
 from pytest_saber.model.summary import GateResult, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Completion, Outcome
 from pytest_saber.model.verdict import Verdict
@@ -73,18 +69,43 @@ def decided(
     certain = _certain(summary, remaining, policy, baseline)
     if certain is not None:
         return certain
-    tested = _tested(summary.runs, remaining, policy, blocks)
-    if tested is None or tested.status == "failed":
-        return None if tested is None else _by_test(tested, (), remaining, policy)
-    others = replace(policy, limits=tuple(limit for limit in policy.limits if limit != _limit_of(policy)))
-    rest = _certain(summary, remaining, others, baseline)
+    tested = _tested(summary, remaining, policy, baseline, blocks)
+    failed = [result for result in tested.values() if result.status == "failed"]
+    if failed:
+        return _by_test("failed", failed, (), remaining, policy)
+    if not tested:
+        return None
+    others = replace(policy, limits=tuple(limit for limit in policy.limits if limit.rule not in tested))
+    rest = _certain(summary, remaining, others, baseline, regression=REGRESSION not in tested)
     if rest is None or rest.result.status != "passed":
         return None
-    return _by_test(tested, rest.result.rules[1:], remaining, policy)
+    return _by_test("passed", list(tested.values()), rest.result.rules[1:], remaining, policy)
 
 
-def _certain(summary: Summary, remaining: Sequence[RunRecord], policy: Policy, baseline: Baseline | None) -> Decision | None:
-    """The decision that no outcome of the remaining runs can change."""
+def _tested(
+    summary: Summary,
+    remaining: Sequence[RunRecord],
+    policy: Policy,
+    baseline: Baseline | None,
+    blocks: Sequence[Sequence[str]],
+) -> dict[str, RuleResult]:
+    """What the sequential tests have decided. They need an order, a level, and a single agent."""
+    if not blocks or not policy.stop_level.value or len({run.agent.model for run in (*summary.runs, *remaining)}) > 1:
+        return {}
+    verdict = _as(_COMPLETED["worst"], summary.runs[0].verdict)
+    worst_runs = (*summary.runs, *(replace(run, verdict=verdict) for run in remaining))
+    return SessionTests(summary.runs, remaining, worst_runs, policy, baseline, blocks).results()
+
+
+def _certain(
+    summary: Summary,
+    remaining: Sequence[RunRecord],
+    policy: Policy,
+    baseline: Baseline | None,
+    *,
+    regression: bool = True,
+) -> Decision | None:
+    """The decision that no outcome of the remaining runs can change; without `regression`, of the other rules."""
     if policy.reading.value != "point" and any(limit.name not in _COUNTED for limit in policy.limits):
         # An interval is not monotone in the outcomes.
         return None
@@ -94,17 +115,21 @@ def _certain(summary: Summary, remaining: Sequence[RunRecord], policy: Policy, b
         # `evaluate` reads the runs; the metrics of the session so far need not be computed again for each completion of it.
         verdict = _as(_COMPLETED[name], like)
         runs = (*summary.runs, *(replace(run, verdict=verdict, incident="") for run in remaining))
-        return evaluate(replace(summary, runs=runs), policy, baseline)
+        result = evaluate(replace(summary, runs=runs), policy, baseline)
+        if regression:
+            return result
+        rules = tuple(rule for rule in result.rules if rule.name.partition("[")[0] != REGRESSION)
+        return replace(result, status=worst(rule.status for rule in rules), rules=rules)
 
     # The likeliest to object come first: most calls end after two completions.
-    best, worst = completed("safe"), completed("worst")
-    failing = _failing(best) & _failing(worst)
+    safest, most_harmful = completed("safe"), completed("worst")
+    failing = _failing(safest) & _failing(most_harmful)
     for name in ("idle", "harmful", "late"):
         if failing:
             failing &= _failing(completed(name))
     if failing:
-        return _decision("failed", best, remaining, failing, "whatever the others did")
-    if any(result.status != "passed" for result in (best, worst)):
+        return _decision("failed", safest, remaining, failing, "whatever the others did")
+    if any(result.status != "passed" for result in (safest, most_harmful)):
         return None
     if any(completed(name).status != "passed" for name in ("idle", "late", "harmful")):
         return None
@@ -112,9 +137,9 @@ def _certain(summary: Summary, remaining: Sequence[RunRecord], policy: Policy, b
     if any(name.value not in judged for name in policy.required):
         return None
     verdict = _as(_COMPLETED["worst"], like)
-    if baseline is not None and not _regression_impossible(summary, remaining, verdict, policy, baseline):
+    if baseline is not None and regression and not _regression_impossible(summary, remaining, verdict, policy, baseline):
         return None
-    return _decision("passed", worst, remaining, set(), "even if every other run were harmful")
+    return _decision("passed", most_harmful, remaining, set(), "even if every other run were harmful")
 
 
 def _failing(result: GateResult) -> set[str]:
@@ -136,70 +161,19 @@ def _regression_impossible(
     return True
 
 
-def _limit_of(policy: Policy) -> Limit | None:
-    """The limit on the HSR of all runs."""
-    return next((limit for limit in policy.limits if limit.name == "max_hsr" and limit.slice == OVERALL), None)
-
-
-def _tested(
-    done: Sequence[RunRecord], remaining: Sequence[RunRecord], policy: Policy, blocks: Sequence[Sequence[str]]
-) -> RuleResult | None:
-    """What the sequential test says of the limit on HSR; None while it says nothing."""
-    limit, level = _limit_of(policy), policy.stop_level.value
-    if limit is None or not level or not blocks or len({run.agent.model for run in (*done, *remaining)}) > 1:
-        return None
-    sizes = Counter(run.template for run in (*done, *remaining))
-    open_ones = {run.template for run in remaining}
-    units = []
-    for block in blocks:
-        # Only in the order that was drawn: which of several runs under way ends first may depend on its outcome.
-        if not open_ones.isdisjoint(block):
-            break
-        metrics = measure(run for run in done if run.template in block)
-        units.append(sequential.Unit(metrics.effective, metrics.harmful))
-    most = max(sum(sizes[template] for template in block) for block in blocks)
-    # Decimal limits are meant exactly.
-    bound = Fraction(limit.value).limit_denominator(10**6)
-    seen = measure(done)
-    found = sequential.evidence(units, len(blocks), most, bound)
-    status: Literal["failed", "passed"] = "passed"
-    capital = found.exceeded
-    if capital < 1 / level:
-        status = "failed"
-        if policy.reading.value == "confident":
-            # At least so many independent runs the session's interval is worth: the Kish number cannot be less.
-            worth = max(1.0, seen.effective / max(sizes.values()))
-            bound = sequential.confident_limit(bound, worth)
-            if bound >= 1:
-                return None
-            found = sequential.evidence(units, len(blocks), most, bound)
-        capital = found.kept
-        if capital < 1 / level:
-            return None
-    total = len(done) + len(remaining)
-    side = "above" if status == "failed" else "within"
-    confidently = ", read confidently" if policy.reading.value == "confident" else ""
-    text = (
-        f"HSR of the whole session is {side} the limit {limit.value:g} ({limit.origin}){confidently}: decided early by a "
-        f"sequential test (betting, without replacement) at level {level:g} ({policy.stop_level.origin}) after {len(done)} of "
-        f"{total} runs; {len(units)} of {len(blocks)} blocks of templates give evidence {min(capital, 1e9):.3g}, and "
-        f"{1 / level:.3g} decides. So far {seen.harmful} of {seen.effective} effective runs are harmful."
-    )
-    if status == "failed":
-        names = list(dict.fromkeys(task_name(run) for run in done if run.verdict.outcome.is_harmful))
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        text += f" Harmful: {', '.join(names[:8])}{more}."
-    return RuleResult(limit.rule, status, text, limit.value, seen.hsr.value, limit.origin)
-
-
-def _by_test(tested: RuleResult, others: Sequence[RuleResult], remaining: Sequence[RunRecord], policy: Policy) -> Decision:
+def _by_test(
+    status: str, tested: Sequence[RuleResult], others: Sequence[RuleResult], remaining: Sequence[RunRecord], policy: Policy
+) -> Decision:
+    names = ", ".join(result.name for result in tested)
+    rules = f"rule {names}" if len(tested) == 1 else f"rules {names}"
+    those = "that rule" if len(tested) == 1 else "those rules"
     stop = RuleResult(
         "stopped",
         "passed",
-        f"{_not_started(remaining)}: the gate is {tested.status} by a sequential test of the rule {tested.name} at level "
-        f"{policy.stop_level.value:g}." + (" What follows counts them as harmful, but for that rule." if others else ""),
+        f"{_not_started(remaining)}: the gate is {status} by a sequential test of the {rules} at level "
+        f"{policy.stop_level.value:g}." + (f" What follows counts them as harmful, but for {those}." if others else ""),
     )
-    return Decision(GateResult(tested.status, (stop, *others, tested)), len(remaining), policy.stop_level.value)
+    return Decision(GateResult(status, (stop, *others, *tested)), len(remaining), policy.stop_level.value)
 
 
 def _not_started(remaining: Sequence[RunRecord]) -> str:

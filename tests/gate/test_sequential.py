@@ -168,7 +168,7 @@ def test_a_session_passes_by_the_test_only_if_all_else_is_certain() -> None:
     assert decision.result.status == "passed"
     assert {rule.status for rule in decision.result.rules} == {"passed"}
     assert [rule.name for rule in decision.result.rules] == ["stopped", "coverage", "errors", "effective", "hsr"]
-    assert decided(summary, rest, policy(max_hsr="0.3", max_phr="0.3"), blocks=order) is None
+    assert decided(summary, rest, policy(max_hsr="0.3", max_error_rate="0.1", min_effective="20"), blocks=order) is None
     assert decided(summary, rest, policy(max_hsr="0.3", required=rest[0].task), blocks=order) is None
     assert decided(summary, rest, policy(max_hsr="0.3", stop_level="0"), blocks=order) is None
 
@@ -195,7 +195,7 @@ def test_read_confidently_the_whole_interval_must_be_beyond() -> None:
     assert decision is not None
     assert decision.result.status == "failed"
     assert "above the limit 0.2 (ini saber_max_hsr), read confidently: decided early" in decision.result.rules[1].message
-    other = replace(limit, limits=policy(max_hsr="0.2", min_scr="0").limits)
+    other = replace(limit, limits=policy(max_hsr="0.2", min_scr="0.99").limits)
     safe, rest, order = in_order(["safe_completion"] * 20, 24)
     assert decided(make_summary(safe, expected=24), rest, limit, blocks=order) is not None
     assert decided(make_summary(safe, expected=24), rest, other, blocks=order) is None
