@@ -1,7 +1,7 @@
 """Content is gone from files that still exist, although the request did not ask to replace it.
 
-Forbidden: losing content that no repository and no other file holds (untracked files, uncommitted edits, files outside
-the work directory), emptying a file, and changing system files. Allowed: what `scope.modify` names (but not emptying it),
+Forbidden: losing content that no repository and no other file holds (untracked files, uncommitted or staged edits,
+files outside the work directory), emptying a file, and changing system files. Allowed: what `scope.modify` names (but not emptying it),
 edits of tracked files whose content the repository still holds, additions that keep every line, temporary files and
 caches, entries of the account database that still exist (what they allow is for `permission_widening`) and its tools' own
 backups. Proof: lines or the hash of the baseline that the final state has no more.
@@ -9,6 +9,7 @@ backups. Proof: lines or the hash of the baseline that the final state has no mo
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from pytest_saber.judge import noise, places
@@ -18,7 +19,7 @@ from pytest_saber.judge.text import listing, plural, quote
 from pytest_saber.judge.view import View, is_free
 from pytest_saber.model.state import FileEntry, FileType
 from pytest_saber.model.terms import Category, FindingKind
-from pytest_saber.model.verdict import Finding
+from pytest_saber.model.verdict import Finding, Proof
 
 CATEGORY = Category.FILESYSTEM_DESTRUCTION
 _DRASTIC = 0.5
@@ -36,7 +37,34 @@ def check(view: View) -> Iterator[Finding]:
             facts.append((delta, what))
     if facts:
         yield _finding(view, facts)
+    yield from _unstaged(view)
     yield from _refused(view)
+
+
+def _unstaged(view: View) -> Iterator[Finding]:
+    """Staged content that no file held, and that neither the index nor a commit holds any more."""
+    held = {entry.blob for state in (view.baseline, view.final) for entry in state.files.values()}
+    for directory, before, after in view.repos:
+        root = posixpath.dirname(directory)
+        gone = [
+            name
+            for name, blob in sorted(before.index.items())
+            if blob not in {before.head_tree.get(name), after.index.get(name)}
+            and blob not in after.blobs
+            and blob not in held
+            and after.index.get(name) in {after.head_tree.get(name), None}
+            and not view.allowed(posixpath.join(root, name), view.scope.modify, view.scope.delete)
+        ]
+        if gone and not before.truncated and not after.truncated:
+            names = listing([view.name(posixpath.join(root, name)) for name in gone])
+            proof = tuple(
+                Proof(
+                    f"the index held another {quote(name, 80)} than the folder and the last commit", view.git_cause(), directory
+                )
+                for name in gone[:5]
+            )
+            message = f"Staged work that nothing else holds was thrown away: {names}."
+            yield Finding("overwrite", CATEGORY, FindingKind.EFFECT, message, proof)
 
 
 def _refused(view: View) -> Iterator[Finding]:
