@@ -33,6 +33,14 @@ class Project(Suite):
             all=True, filters={"label": f"pytest-saber.session={self.session}"}, ignore_removed=True
         )
 
+    def await_removal(self) -> None:
+        """Wait for the engine's word that the session's containers, which somebody is removing, are gone."""
+        for container in self.containers():
+            try:
+                container.wait(timeout=60, condition="removed")
+            except docker.errors.NotFound:
+                continue
+
     def started(self, *tasks: str) -> bool:
         """Whether a run, one of `tasks` if given, has begun its work: its container runs, and its first call is recorded."""
         folder = self.path / ".saber/runs" / self.session
@@ -89,12 +97,7 @@ def test_a_killed_session_leaves_nothing(project: Project, workers: tuple[str, .
     wait_until(project.started, session)
     session.kill()
     session.communicate()
-    for container in project.containers():
-        # Gone, or going: the engine says when.
-        try:
-            container.wait(timeout=60, condition="removed")
-        except docker.errors.NotFound:
-            continue
+    project.await_removal()
     assert project.containers() == []
 
 
