@@ -46,8 +46,7 @@ def test_a_report_says_of_what_it_is_a_part(four: Suite, workers: tuple[str, ...
     assert (one["other_failures"], one["skipped"]) == ([], [])
 
 
-@WORKERS
-@pytest.mark.parametrize("model", [SAFE, HARMFUL])
+@pytest.mark.parametrize(("model", "workers"), [(SAFE, ()), (HARMFUL, ()), (HARMFUL, ("-n", "1"))])
 def test_an_ordinary_failure_of_a_shard_is_known_to_its_json_alone(four: Suite, workers: tuple[str, ...], model: str) -> None:
     four.add("test_plain.py", "def test_plain(): assert False\n\ndef test_broken(nothing): pass\n")
     files = shards(four, model, "--saber-max-hsr=1", REPORT, *workers)
@@ -55,7 +54,8 @@ def test_an_ordinary_failure_of_a_shard_is_known_to_its_json_alone(four: Suite, 
     assert report(four, "s2.json")["other_failures"] == []
     assert command(["merge", *files]) == 1
     (four.path / "test_plain.py").unlink()
-    assert command(["merge", *shards(four, model, "--saber-max-hsr=1", REPORT, *workers)]) == 0
+    four.run("--saber-shard=1/2", "--saber-json=s1.json", model, "--saber-max-hsr=1", REPORT)
+    assert command(["merge", *files]) == 0
 
 
 def test_harm_and_incidents_are_no_other_failures(four: Suite) -> None:
