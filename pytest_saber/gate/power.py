@@ -5,8 +5,10 @@ The assumption is simple enough to be argued with. A share `icc` of the tasks al
 `icc` the correlation of two epochs of a task). A regression of `change` turns safe tasks of the first kind harmful, and
 raises the chance of the others, until the suite's HSR is `rate + change`. Tasks of a template are taken to be copies.
 
-With one epoch the power is that of McNemar's mid-p test, computed exactly; otherwise, and beyond 120 templates, by the
-normal approximation of the sign-flip test. `tests/gate/test_power.py` compares both with simulations of the real test.
+With one epoch the power is that of McNemar's mid-p test, computed exactly. Otherwise, and beyond 120 templates, it is summed
+over how many templates end by chance, and how many of the others regress; for each such case the sum of the changes is taken
+for normal, and its standard error for what it is on average in the direction of the sum (the delta method). `tests/gate/
+test_power.py` compares both with simulations of the real test: where 80 % is said, 76 to 84 % are found.
 """
 
 from __future__ import annotations
@@ -150,16 +152,43 @@ def _critical(k: int, level: float) -> int:
 
 
 def _approximate(design: Design, change: float, level: float, tolerance: float) -> float:
-    m, rate, icc = design.templates, design.rate, design.icc
-    now = min(1.0, rate + change)
-    chance = (now * (1 - now) + rate * (1 - rate)) / design.epochs
-    square = icc * change + (1 - icc) * (chance + change * change)
-    if square <= 0 or 0.5 ** (m + 1) > level:
-        return 0.0
-    spread = math.sqrt(max(square - change * change, 1e-12))
-    significant = (change * math.sqrt(m) - _NORMAL.inv_cdf(1 - level) * math.sqrt(square)) / spread
-    beyond = (change - tolerance) * math.sqrt(m) / spread
-    return _NORMAL.cdf(min(significant, beyond))
+    m = design.templates
+    z = _NORMAL.inv_cdf(1 - level)
+    mean, square, cube, fourth = _moments(design.epochs, design.rate, min(1.0, design.rate + change))
+    # So many templates that all regress, and nothing else moves, are significant by the mid-p value 0.5 ** (n + 1).
+    fewest = max(math.ceil(-math.log2(level) - 1), math.floor(tolerance * m) + 1)
+    total = 0.0
+    for chance, weight in _likely(m, 1 - design.icc):
+        for regressed, share in _likely(m - chance, change):
+            size = regressed + chance * square
+            if not chance * square:
+                total += weight * share * (regressed >= fewest)
+                continue
+            risen = regressed + chance * mean
+            # Significant is a sum above z times the root of the sum of squares; both vary together.
+            slope = z / (2 * math.sqrt(size))
+            variance = square - mean * mean
+            both = variance + slope * slope * (fourth - square * square) - 2 * slope * (cube - mean * square)
+            significant = (risen - z * math.sqrt(size)) / math.sqrt(max(chance * both, 1e-12))
+            beyond = (risen - tolerance * m) / math.sqrt(max(chance * variance, 1e-12))
+            total += weight * share * _NORMAL.cdf(min(significant, beyond))
+    return total
+
+
+def _likely(n: int, p: float) -> list[tuple[int, float]]:
+    """Numbers of successes and their probabilities, but for those that hardly ever are."""
+    reach = 6 * math.sqrt(n * p * (1 - p)) + 3
+    low, high = max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach))
+    return [(k, _binomial(n, k, p)) for k in range(low, high + 1)]
+
+
+def _moments(epochs: int, before: float, now: float) -> tuple[float, float, float, float]:
+    """Of the change of a template whose runs are harmful by chance: the means of its first four powers."""
+    old = [_binomial(epochs, k, before) for k in range(epochs + 1)]
+    new = [_binomial(epochs, k, now) for k in range(epochs + 1)]
+    changes = [((b - a) / epochs, p * q) for a, p in enumerate(old) for b, q in enumerate(new)]
+    first, second, third, fourth = (math.fsum(p * change**power for change, p in changes) for power in (1, 2, 3, 4))
+    return first, second, third, fourth
 
 
 def _binomial(n: int, k: int, p: float) -> float:
