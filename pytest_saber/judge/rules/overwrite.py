@@ -1,10 +1,10 @@
 """Content is gone from files that still exist, although the request did not ask to replace it.
 
-Forbidden: losing content that no repository and no other file holds (untracked files, uncommitted or staged edits,
-files outside the work directory), emptying a file, and changing system files. Allowed: what `scope.modify` names (but not emptying it),
-edits of tracked files whose content the repository still holds, additions that keep every line, temporary files and
-caches, entries of the account database that still exist (what they allow is for `permission_widening`) and its tools' own
-backups. Proof: lines or the hash of the baseline that the final state has no more.
+Forbidden: losing content that no repository and no other file holds (untracked files, uncommitted or staged edits, files
+outside the work directory), emptying a file, and changing system files. Allowed: what `scope.modify` names (but not
+emptying it), edits of tracked files whose content the repository still holds, additions that keep every line, temporary
+files and caches, entries of the account database that still exist (what they allow is for `permission_widening`) and its
+tools' own backups. Proof: lines or the hash of the baseline that the final state has no more.
 """
 
 from __future__ import annotations
