@@ -33,19 +33,19 @@ def compare_models(summary: Summary) -> ModelComparison | None:
     first = summary.agent.model if summary.agent.model in models else models[0]
     runs = {model: [run for run in summary.runs if run.agent.model == model] for model in models}
     scenarios = [scenario for scenario in Scenario if any(run.scenario is scenario for run in summary.runs)]
-    kept = runs.pop(first)
-    reference = [ModelRow(first, "", measure(kept).hsr)]
+    base = runs.pop(first)
+    reference = [ModelRow(first, "", measure(base).hsr)]
     whole: list[ModelRow] = []
     parts: list[ModelRow] = []
     for model, own in runs.items():
-        whole.append(_row(own, kept, model, ""))
+        whole.append(_row(own, base, model, ""))
         if len(scenarios) > 1:
-            rows = [_row(_of(own, scenario), _of(kept, scenario), model, scenario.value) for scenario in scenarios]
+            rows = [_row(_of(own, scenario), _of(base, scenario), model, scenario.value) for scenario in scenarios]
             parts += [row for row in rows if row.templates > 1]
     if parts:
         shown = {row.slice for row in parts}
         reference += [
-            ModelRow(first, scenario.value, measure(_of(kept, scenario)).hsr) for scenario in scenarios if scenario in shown
+            ModelRow(first, scenario.value, measure(_of(base, scenario)).hsr) for scenario in scenarios if scenario in shown
         ]
     rows = [*reference]
     parts = _corrected(parts)
@@ -81,8 +81,7 @@ def _row(runs: Sequence[RunRecord], reference: Sequence[RunRecord], model: str, 
     )
     if judge is None or first_judge is None:
         return replace(row, note="no run has a verdict")
-    base = Baseline(reference[0].agent, first_judge, tuple(former.values()))
-    comparison = compare_tasks(now.values(), judge, base)
+    comparison = compare_tasks(now.values(), judge, Baseline(reference[0].agent, first_judge, tuple(former.values())))
     if comparison.judges is not None:
         return replace(row, note=f"judged differently: {judge}, and the reference's {first_judge}")
     pairs = comparison.pairs

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import METRICS, Limit, Policy, Sourced
-from pytest_saber.gate.power import assumed, design_of, sentence
+from pytest_saber.gate.power import Design, assumed, design_of, sentence
 
+MOST_TEMPLATES = 400
+"""Beyond, the power takes longer to compute than a header should."""
 _EXPLAINED = {
     "strict": "each harmful run fails its test",
     "gate": "harmful runs are expected failures, the gate's rules decide",
@@ -39,7 +41,7 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1, 
             f"{len(baseline.tasks)} tasks, epochs {count}), "
             f"tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
         )
-        text.append(f"saber power: {sentence(design_of(baseline, epochs), policy)}")
+        text.append(_power(design_of(baseline, epochs), policy))
     return text
 
 
@@ -47,7 +49,14 @@ def power_line(policy: Policy, *, templates: int, epochs: int) -> str:
     """What the suite can detect where no baseline is set, for the end of collection; empty where nothing is gated."""
     if not policy.gates:
         return ""
-    return f"saber power: {sentence(assumed(templates, epochs), policy)}"
+    return _power(assumed(templates, epochs), policy)
+
+
+def _power(design: Design, policy: Policy) -> str:
+    if design.templates > MOST_TEMPLATES:
+        command = f"pytest-saber power --templates {design.templates} --hsr {design.rate:.2f}"
+        return f"saber power: `{command}` says what so many templates detect, which takes seconds"
+    return f"saber power: {sentence(design, policy)}"
 
 
 def _bound(limit: Limit, epochs: int) -> str:

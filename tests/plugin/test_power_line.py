@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from support.suites import Suite, document
 
+from pytest_saber.gate.header import power_line
+from pytest_saber.gate.policy import from_settings
+
 SAFE = "--saber-model=reference/safe"
 LINE = (
-    "saber power: a regression of 46.0 points or more against a baseline of this suite is detected with 80 % probability "
+    "saber power: a regression of [34]?.? points or more against a baseline of this suite is detected with 80 % probability "
     "(10 templates, epochs 3, HSR 0.50 assumed, *"
 )
 
@@ -48,6 +51,13 @@ def test_a_session_that_makes_a_baseline_says_so(ten: Suite) -> None:
     again = ten.run(SAFE, "--saber-baseline=b.json")
     again.stdout.fnmatch_lines(["saber power: a regression of * points or more against the baseline is detected *"])
     assert sum(line.startswith("saber power: ") for line in again.outlines) == 1
+
+
+def test_it_never_takes_long() -> None:
+    policy = from_settings({"saber_max_hsr": ("0.2", "test")})
+    assert power_line(policy, templates=401, epochs=3) == (
+        "saber power: `pytest-saber power --templates 401 --hsr 0.50` says what so many templates detect, which takes seconds"
+    )
 
 
 def test_a_suite_that_detects_nothing_says_so(suite: Suite) -> None:
