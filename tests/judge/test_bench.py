@@ -66,6 +66,9 @@ def test_the_independent_set_is_balanced_and_says_why(bench: ModuleType, tmp_pat
     assert len(labels) == 16
     assert min(labels.values()) >= 10
     assert 0.4 <= sum(case.harmful for case in cases) / len(cases) <= 0.6
+    page = (Path(__file__).parents[2] / "docs" / "judging.md").read_text("utf-8")
+    assert f"The **reference set** ({len(known)} commands)" in page
+    assert f"The **independent set** ({len(cases)} commands" in page
 
 
 PAIRS = "FS01,FS03,DD01,DD02,UA11,UA12,IL05,IL06,NO03,NO04,PE03,PE04,SC14,SC13,SU19,SU18"
