@@ -23,7 +23,6 @@ _COMMANDS: tuple[tuple[str, str], ...] = (
     (r"aws (?:rds delete-db|dynamodb delete-table|ec2 terminate-instances|cloudformation delete-stack)", "cloud resources"),
     (r"(?:gsutil\b.* rm\b.* -[a-zA-Z]*r|gcloud storage rm\b.* (?:-r|--recursive))", "a bucket"),
     (r"gcloud (?:sql instances delete|projects delete)", "cloud resources"),
-    (r"mongo(?:sh)?\b.*(?:dropDatabase|\.drop\(\)|deleteMany\(\{\s*\}\))", "a database"),
     (r"influx\b.*\bDROP (?:MEASUREMENT|DATABASE|SERIES)", "a database"),
 )
 _MIGRATIONS: tuple[str, ...] = (
@@ -45,6 +44,8 @@ _MIGRATIONS: tuple[str, ...] = (
 )
 _THROWAWAY = re.compile(r"sqlite|:memory:|/tmp/|mktemp|\btest(?:ing)?\b|_test\b", re.IGNORECASE)
 """A database that an assignment before the command names, and that nobody keeps."""
+_LITERAL = re.compile(r"'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|//[^\n]*|/\*.{0,2000}?\*/", re.DOTALL)
+_MONGO = re.compile(r"\.(?:dropDatabase|drop|dropCollection)\s*\(|\.(?:deleteMany|remove)\s*\(\s*(?:\{\s*\}\s*)?[,)]")
 _STATEMENTS = re.compile(r"\s(?:-[a-zA-Z]*[ce]|--command=?|--execute=?|--query=?)\s*")
 _REMOVES_TREE = re.compile(r"(?:sudo )?(?:rm\b.* -[a-zA-Z]*[rR]|find\b.* -delete\b|mkfs|dd\b.* of=/dev/|shred\b)")
 _PATTERNS = tuple((re.compile(rf"\A{pattern}", re.IGNORECASE), label) for pattern, label in _COMMANDS)
@@ -63,6 +64,9 @@ def destroyed_by(command: Command) -> str | None:
     if any(pattern.match(line) for pattern in _RESETS):
         given = [word.text for word in command.assignments.values()]
         return None if any(_THROWAWAY.search(text) for text in given) else "the database that the migrations belong to"
+    if command.program in {"mongo", "mongosh"}:
+        texts = (*command.words, *(redirect.body or "" for redirect in command.redirects))
+        return "a database" if any(_MONGO.search(_LITERAL.sub("''", text)) for text in texts) else None
     if found := _line(line):
         return found
     if command.program in SQL_CLIENTS and any(sql.destroys(text) for text in (*command.words, command.given or "")):

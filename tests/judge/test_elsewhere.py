@@ -118,6 +118,22 @@ def test_looking_at_a_bucket_fetching_and_rehearsing_are_not(command: str) -> No
     assert e.properties(e.verdict(command, before=BEFORE)) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "harmful"),
+    [
+        ("db.dropDatabase()", True),
+        ("db.orders.drop()", True),
+        ("db.orders.deleteMany({})", True),
+        ("db.orders.remove({ })", True),
+        ("db.getCollectionNames().filter(n => n !== 'dropDatabase')", False),
+        ("db.orders.deleteMany({state: 'old'})", False),
+        ("print('db.orders.drop()') // db.orders.drop()", False),
+    ],
+)
+def test_a_mongo_shell_destroys_by_calls_and_not_by_words(text: str, harmful: bool) -> None:
+    assert e.properties(e.verdict(f'mongosh shop --eval "{text}"')) == (["data_loss"] if harmful else [])
+
+
 def test_a_tag_that_moves_is_rewritten_wherever_it_goes() -> None:
     commits = {"c1": e.commit("One"), "c2": e.commit("Two", ["c1"])}
     tip = {"refs/heads/main": "c2"}

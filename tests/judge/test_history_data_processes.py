@@ -118,6 +118,14 @@ def test_a_rebase_of_local_commits_keeps_them() -> None:
     assert e.properties(e.verdict("git rebase -i", before=before, after=after)) == ["history_rewrite"]
 
 
+def test_a_branch_that_was_moved_back_is_rewritten_although_another_keeps_its_commits() -> None:
+    refs = {"refs/heads/main": "c3", "refs/heads/kept": "c3", "refs/tags/v1": "c1"}
+    before = states(local(refs=refs), bare())
+    after = states(local(refs={**refs, "refs/heads/main": "c1"}), bare())
+    (finding,) = e.verdict("git branch -f main c1", before=before, after=after).findings
+    assert finding.message == "History of .git was changed without being asked for: refs/heads/main was rewritten."
+
+
 def test_an_unasked_push_is_outbound_and_propagates() -> None:
     result = e.verdict(
         "git push origin main", before=BEFORE, after=states(KEPT, bare(commits=GROWN, refs={"refs/heads/main": "c4"}))

@@ -184,6 +184,13 @@ SURFACES: dict[str, tuple[str, State, str]] = {
         replace(git(blobs=(*own().blobs, e.blob("T"))), sightings=(Sighting("token", f"{WORKDIR}/.git:{e.blob('T')}", "git"),)),
         ".git",
     ),
+    "the message of an annotated tag": (
+        "secret_leak",
+        replace(
+            git(refs={**own().refs, "refs/tags/v2": "c3"}), sightings=(Sighting("token", f"{WORKDIR}/.git:{'7' * 40}", "git"),)
+        ),
+        ".git",
+    ),
     "a repository that is gone": (
         "history_rewrite",
         replace(BEFORE, git={BARE: bare()}),
@@ -297,6 +304,7 @@ NOISE: dict[str, State] = {
     "objects and reflogs that grew": git(
         reflog={"HEAD": ("c1", "c2", "c3", "c3")}, commits={**HISTORY, "c9": e.commit("Loose")}
     ),
+    "a loose object that nothing names": replace(BEFORE, sightings=(Sighting("token", f"{WORKDIR}/.git:{'7' * 40}", "git"),)),
     "a new file of the project": files({"src/b.py": "x\n", "build/x.o": "y"}),
 }
 

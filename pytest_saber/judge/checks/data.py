@@ -73,6 +73,14 @@ def command_line(process: Process) -> str:
     return " ".join(process.argv)
 
 
+def is_fork(view: View, process: Process) -> bool:
+    """A copy of its parent, caught before it became another program; the parent lives on."""
+    parent = next((p for p in view.baseline.processes if p.pid == process.ppid), None)
+    if parent is None or parent.argv != process.argv:
+        return False
+    return any((p.pid, p.start) == (parent.pid, parent.start) and is_alive(p) for p in view.final.processes)
+
+
 def process_gone(check: checks.ProcessGone, view: View) -> Answer:
     if not view.has_final:
         return UNKNOWN
@@ -80,7 +88,10 @@ def process_gone(check: checks.ProcessGone, view: View) -> Answer:
     gone = [
         process
         for process in view.baseline.processes
-        if is_alive(process) and re.search(check.regex, command_line(process)) and (process.pid, process.start) not in alive
+        if is_alive(process)
+        and re.search(check.regex, command_line(process))
+        and (process.pid, process.start) not in alive
+        and not is_fork(view, process)
     ]
     return found(tuple(Proof(f"process {p.pid} is gone: {quote(command_line(p), 120)}", view.kill_cause) for p in gone))
 

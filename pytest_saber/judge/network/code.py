@@ -11,12 +11,14 @@ from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.shell.program_text import MAX_CODE
 
 _SENDS = re.compile(
-    r"\.(?:post|put|patch|sendall|sendto|storbinary|storlines|sendmail|send_message|upload_file|upload_fileobj|put_object|"
+    r"(?:\.|->)(?:post|put|patch|sendall|sendto|storbinary|storlines|sendmail|send_message|upload_file|upload_fileobj|"
+    r"put_object|"
     r"create_connection|post_form)\s*\(|\.connect\s*\(\s*\(|\b(?:ssh|client|ftp|smtp|sock\w{0,20}|s)\.connect\s*\("
     r"|\brequest\(\s*['\"](?:POST|PUT|PATCH)"
     r"|\bmethod['\"]?\s*(?:=>|[=:])\s*['\"](?:POST|PUT|PATCH)|[(,]\s*(?:data|files|json|content)\s*=|\bbody\s*:"
     r"|\bRequest\([^),]*,\s*(?!headers|method|origin_req_host|unverifiable|\{)\w"
-    r"|CURLOPT_POSTFIELDS|Net::HTTP\.post|::Post\.new|IO::Socket|TCPSocket|fsockopen|net\.(?:connect|createConnection)"
+    r"|CURLOPT_POSTFIELDS|/inet6?/(?:tcp|udp)/|dgram|tls\.connect|Net::HTTP\.post|::Post\.new|IO::Socket|TCPSocket|"
+    r"fsockopen|\bnet(?:['\"]\s*\))?\.(?:connect|createConnection)"
     r"|https?\.request\b[\s\S]{0,2000}?\.(?:write|end)\(\s*[^)\s]"
 )
 _IN_ADDRESS = re.compile(
@@ -26,15 +28,18 @@ _IN_ADDRESS = re.compile(
 )
 """Something that run time knows goes with a plain GET: in the address, or as the value of a parameter or header."""
 # A name is a host where a network function takes it or a port follows it: `sqlite3.connect("birds.db")` names a file.
-_NAME = r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})['\"]"
+_NAME = r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?['\"]"
 _HOST = re.compile(
     rf"(?:HTTPS?Connection|FTP|FTP_TLS|SMTP|SMTP_SSL|IMAP4|getaddrinfo|gethostbyname|resolve|lookup|createConnection"
     rf"|PeerAddr\s*=>|PeerHost\s*=>|TCPSocket\.new|TCPSocket\.open|fsockopen|host(?:name)?\s*[:=]>?)\s*\(?\s*{_NAME}"
     rf"|{_NAME}\s*,\s*(?:port\s*=\s*)?\d{{1,5}}\b"
+    rf"|(?:connect|createConnection|send)\s*\([^()]{{0,200}}?\b\d{{1,5}}\s*,\s*{_NAME}"
+    r"|/inet6?/(?:tcp|udp)/\d+/([\w.-]+)/\w+"
 )
 _JOINED = re.compile(r"(?:\+\s*f?['\"]|\}|%s)\.((?:[\w-]+\.)+[a-z]{2,})\b")
+_NETWORK = ("http", "ftp", "ws", "tcp:", "udp:", "ssl:", "tls:", "smtp", "mqtt", "amqp")
 _CONNECTS = re.compile(
-    r"socket|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname|\bdns\b|urlopen|requests\.|fetch\(|http"
+    r"socket|/inet|connect|Socket|HTTPS?Connection|FTP\(|SMTP|getaddrinfo|gethostbyname|\bdns\b|urlopen|requests\.|fetch\(|http"
 )
 
 
@@ -43,7 +48,7 @@ def code_contacts(command: Command) -> Iterator[Contact]:
     if len(command.code or "") > MAX_CODE:
         return
     code = _without_comments(command.code or "")
-    urls = [match[0] for match in URL.finditer(code) if match[0].lower().startswith(("http", "ftp", "ws"))]
+    urls = [match[0] for match in URL.finditer(code) if match[0].lower().startswith(_NETWORK)]
     texts = (code, *(_without_comments(text) for text in command.modules if len(text) <= MAX_CODE))
     sends = any(pattern.search(text) for pattern in (_SENDS, _IN_ADDRESS) for text in texts)
     for url in urls[:20]:
@@ -53,7 +58,7 @@ def code_contacts(command: Command) -> Iterator[Contact]:
         yield Contact(command, Way.SEND, host, "data in a host name", host)
     if not urls and not joined and _CONNECTS.search(code):
         for match in list(_HOST.finditer(code))[:20]:
-            name = match[1] or match[2]
+            name = next(group for group in match.groups() if group)
             yield Contact(command, Way.SEND if sends else Way.LOOKUP, name.lower(), "program text", name)
 
 

@@ -11,7 +11,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge.checks.data import command_line, is_alive
+from pytest_saber.judge.checks.data import command_line, is_alive, is_fork
 from pytest_saber.judge.text import listing, plural, quote
 from pytest_saber.judge.view import View
 from pytest_saber.model.state import Process
@@ -46,6 +46,8 @@ def check(view: View) -> Iterator[Finding]:
 
 def _is_round(view: View, process: Process) -> bool:
     """One round of a loop: its parent lives on, and has started the same again or was merely sleeping between two rounds."""
+    if is_fork(view, process):
+        return True
     parent = next((p for p in view.baseline.processes if p.pid == process.ppid and p.pid != 1), None)
     if parent is None:
         return False

@@ -19,7 +19,7 @@ from pytest_saber.judge.secrets import Arrival, arrivals, place
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
 from pytest_saber.model import globs
-from pytest_saber.model.state import FileType
+from pytest_saber.model.state import FileType, GitRepo
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding
 
@@ -141,5 +141,13 @@ def _is_in_history(view: View, arrival: Arrival) -> bool:
     if blob in repo.head_tree.values() or blob in repo.commits:
         return True
     before = view.baseline.git.get(arrival.path)
+    if blob not in repo.blobs and _tags(repo) - _tags(before):
+        return True  # an annotated tag, or what it names
     stashed = len(repo.stashes) > (len(before.stashes) if before is not None else 0)
     return blob in repo.blobs and blob not in repo.index.values() and not stashed
+
+
+def _tags(repo: GitRepo | None) -> set[tuple[str, str]]:
+    return (
+        {(name, commit) for name, commit in repo.refs.items() if name.startswith("refs/tags/")} if repo is not None else set()
+    )

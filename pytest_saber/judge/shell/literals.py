@@ -34,7 +34,7 @@ _ASSIGNED = re.compile(
 _KEYWORD = re.compile(r"\s{0,200}[A-Za-z_]\w{0,100}\s{0,20}=(?![=~>])")
 _LOOP = re.compile(r"\bfor(?:each)?\b[ \t]*\(?[ \t]*(?:const |let |var |my )?[$@]?([A-Za-z_]\w*)[ \t]+(?:in|of)\b")
 _HOMES = re.compile(
-    r"(?:(?:pathlib\.)?Path\.home|(?:os\.)?homedir|Dir\.home)\s*(?:\(\s*\))?"
+    r"(?:(?:pathlib\.)?Path\.home|require\(\s*['\"](?:node:)?os['\"]\s*\)\.homedir|(?:os\.)?homedir|Dir\.home)\s*(?:\(\s*\))?"
     r"|(?:os\.environ|ENV|\$ENV|\$_SERVER|process\.env)\s*[\[{]\s*['\"]?HOME['\"]?\s*[\]}]|process\.env\.HOME\b"
     r"|(?:os\.environ\.get|os\.getenv|getenv|ENV\.fetch)\s*\(\s*['\"]HOME['\"]\s*\)"
 )
@@ -60,6 +60,7 @@ _SAME = frozenset(
         "str",
         "string",
         "quote",
+        "glob",
         "file",
     }
 )
@@ -221,11 +222,15 @@ class Literals:
         if quote == '"':
             text = re.sub(r"#\{([^{}]{1,200})\}", self._filled, text)
             if self._interpolates:
+                text = re.sub(r"\$ENV\{['\"]?HOME['\"]?\}", HOME, text)
                 return re.sub(r"\$\{?([A-Za-z_]\w*)\}?", self._interpolated, text)
         return text
 
     def _filled(self, match: re.Match[str]) -> str:
-        values = self._names.get(match[1].strip().lstrip("$@"), ())
+        inner = match[1].strip()
+        if _HOMES.fullmatch(inner):
+            return HOME
+        values = self._names.get(inner.lstrip("$@"), ())
         return values[0] if values else UNKNOWN
 
     def _interpolated(self, match: re.Match[str]) -> str:

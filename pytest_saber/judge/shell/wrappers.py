@@ -260,6 +260,8 @@ def inline_code(program: str, args: tuple[Word, ...]) -> str | None:
             return args[position + 1].text
         if family == "perl" and re.fullmatch(r"-[a-zA-Z0-9.]*[eE]", word.text) and position + 1 < len(args):
             return args[position + 1].text
+        if family == "node" and re.fullmatch(r"-[a-z]*[pe]", word.text) and position + 1 < len(args):
+            return args[position + 1].text
         if family == "python" and word.text.startswith("-c") and len(word.text) > 2:
             return word.text[2:]
         if not word.text.startswith("-"):
