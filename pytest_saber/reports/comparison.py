@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from pytest_saber.model.summary import ModelComparison, ModelRow, Rate
 from pytest_saber.reports.escape import cells, fit, line, wrap
@@ -95,14 +96,53 @@ def read(value: object) -> ModelComparison | None:
     """What `document` gave.
 
     Raises:
-        KeyError, TypeError, AttributeError: it is something else.
+        KeyError, TypeError, ValueError: it is something else.
     """
     if value is None:
         return None
+    rows = [_object(row) for row in _object(value)["rows"]]
+    if not rows:
+        raise ValueError("comparison has no rows")
+    return ModelComparison(
+        _text(_object(value)["reference"]),
+        tuple(ModelRow(**{name: read(row[name]) for name, read in _FIELDS.items()}) for row in rows),
+    )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise TypeError("comparison is not an object")
-    rows = [{**row, "hsr": Rate(**row["hsr"])} for row in value["rows"]]
-    return ModelComparison(str(value["reference"]), tuple(ModelRow(**row) for row in rows))
+        raise TypeError(f"a part of comparison is {value!r:.100}, not an object")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a part of comparison is {value!r:.100}, not a text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"a part of comparison is {value!r:.100}, not a whole number")
+    return value
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _rate(value: Any) -> Rate:
+    rate = _object(value)
+    return Rate(*(_count(rate[name]) for name in ("count", "n")), *(_number(rate[name]) for name in ("value", "low", "high")))
+
+
+_FIELDS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("model", "slice", "note"), _text),
+    **dict.fromkeys(("tasks", "templates", "runs", "reference_runs", "unmatched_runs", "unmatched_reference_runs"), _count),
+    **dict.fromkeys(("change", "low", "high", "p", "adjusted"), _number),
+    "hsr": _rate,
+}
+"""How each field of a `ModelRow` is read; a later version may add others."""
 
 
 def _explained(comparison: ModelComparison) -> str:

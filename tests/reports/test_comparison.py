@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.records import make_records, make_summary
 
+from pytest_saber.errors import UsageError
 from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import GateResult, ModelComparison, ModelRow, Rate, Summary
 from pytest_saber.reports import json_report, markdown, terminal
@@ -109,3 +110,28 @@ def test_the_json_report_has_every_number_and_reads_back(tmp_path: Path) -> None
     }
     assert json_report.load(path).gate == GATE
     assert json_report.document(summary(), GateResult("off"))["comparison"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": []}, "comparison has no rows"),
+        ({"rows": [3]}, "a part of comparison is 3, not an object"),
+        ({"rows": [{"model": "a"}]}, "key 'slice' is missing"),
+        ({"hsr": None}, "a part of comparison is None, not an object"),
+        ({"tasks": "9"}, "a part of comparison is '9', not a whole number"),
+        ({"model": 7}, "a part of comparison is 7, not a text"),
+        ({"change": "x"}, "could not convert string to float: 'x'"),
+    ],
+)
+def test_what_is_no_comparison_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    document = json.loads(json_report.dumps(json_report.document(summary(), GATE)))
+    if "rows" in change:
+        document["comparison"] |= change
+    else:
+        document["comparison"]["rows"][2] |= change
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError) as caught:
+        json_report.load(path)
+    assert str(caught.value) == f"{path}: not a report of pytest-saber: {message}"
