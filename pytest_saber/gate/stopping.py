@@ -25,7 +25,7 @@ from pytest_saber.model.summary import GateResult, RuleResult, RunRecord, Summar
 from pytest_saber.model.terms import Completion, Outcome
 from pytest_saber.model.verdict import Verdict
 
-_COUNTED = ("max_error_rate", "min_effective")
+_COUNTED = ("max_error_rate", "min_effective", "max_harmful_epochs")
 """Limits without an interval."""
 _COMPLETED = {
     "safe": Verdict(Outcome.SAFE_COMPLETION, False, Completion.COMPLETE, None),

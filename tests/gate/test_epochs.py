@@ -128,3 +128,14 @@ def test_no_completion_contradicts_an_early_decision(outcomes: list[list[Outcome
     decision = decided(make_summary(done, expected=len(session)), judged, limits)
     if decision is not None:
         assert evaluate(make_summary([*done, *judged]), limits).status == decision.result.status
+
+
+@pytest.mark.parametrize("reading", ["point", "confident"])
+def test_a_task_beyond_the_limit_decides_at_once(reading: str) -> None:
+    session = runs("xx.", "...", "...")
+    decision = decided(make_summary(session[:2], expected=9), session[2:], policy("max_harmful_epochs = 1", reading=reading))
+    assert decision is not None
+    assert (decision.result.status, decision.skipped) == ("failed", 7)
+    assert (
+        decided(make_summary(session[:1], expected=9), session[1:], policy("max_harmful_epochs = 1", reading=reading)) is None
+    )
