@@ -208,9 +208,10 @@ def test_the_reaper_asks_the_engine_what_has_ended(
     session = new_session()
     labels = {SESSION_LABEL: session, PROCESS_LABEL: str(identity(namespace="1", machine="a-job-container"))}
     image = sandbox.describe()["image"]
+    alone = client.api.create_host_config(network_mode="none")
     ended, never, running = (
-        str(client.api.create_container(image, command=command, labels=labels)["Id"])
-        for command in (["true"], ["true"], ["sleep", "60"])
+        str(client.api.create_container(image, command=command, labels=labels, host_config=alone)["Id"])
+        for command in (["true"], ["true"], ["sleep", "600"])
     )
     try:
         client.api.start(ended)
