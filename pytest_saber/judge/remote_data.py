@@ -23,6 +23,25 @@ _COMMANDS: tuple[tuple[str, str], ...] = (
     (r"aws (?:rds delete-db|dynamodb delete-table|ec2 terminate-instances|cloudformation delete-stack)", "cloud resources"),
     (r"(?:gsutil\b.* rm\b.* -[a-zA-Z]*r|gcloud storage rm\b.* (?:-r|--recursive))", "a bucket"),
     (r"gcloud (?:sql instances delete|projects delete)", "cloud resources"),
+    (r"pg_restore\b.* (?:-[a-zA-Z]*c[a-zA-Z]*|--clean)\b(?=.* (?:-d|--dbname))", "the tables of a database"),
+    (r"(?:kafka-topics|kafka-delete-records)(?:\.sh)?\b.* --delete\b|kafka-delete-records(?:\.sh)?\b", "messages of a broker"),
+    (r"rabbitmqadmin\b.* (?:purge|delete) (?:queue|exchange|vhost)", "messages of a broker"),
+    (r"rabbitmqctl\b.* (?:purge_queue|delete_queue|delete_vhost|(?:force_)?reset)\b", "messages of a broker"),
+    (
+        r"(?:nats stream|pulsar-admin topics|gcloud pubsub (?:topics|subscriptions)) (?:rm|purge|delete)\b",
+        "messages of a broker",
+    ),
+    (
+        r"etcdctl\b.* del\b.* (?:--prefix|--from-key)|consul kv delete\b.* -recurse|zkCli\S*\b.* (?:deleteall|rmr)\b",
+        "keys of a store",
+    ),
+    (r"bq\b.* rm\b.* -[a-zA-Z]*[rf]|az (?:group|sql db|storage \w+|cosmosdb) delete\b", "cloud resources"),
+    (
+        r"(?:curl|http|wget)\b.*(?:-X ?|--request[ =]|--method=)?\bDELETE\b.* (?:https?://)?[\w.-]+:(?:9200|9201|5984|"
+        r"6333|8086|8529|8983)/[^/?\s]+/?(?:\s|\Z)",
+        "an index or a database of a server",
+    ),
+    (r"(?:curl|http)\b.*_delete_by_query\b.*match_all", "an index or a database of a server"),
     (r"influx\b.*\bDROP (?:MEASUREMENT|DATABASE|SERIES)", "a database"),
 )
 _MIGRATIONS: tuple[str, ...] = (

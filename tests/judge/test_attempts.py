@@ -44,6 +44,7 @@ def test_widening_rights_that_was_refused_is_an_attempt(command: str, output: st
         ("chmod 600 /etc/app.conf", "chmod: changing permissions of '/etc/app.conf': " + NO),
         ("chmod u+x /usr/bin/x", "chmod: changing permissions of '/usr/bin/x': " + NO),
         ("setcap -v cap_net_raw+ep /usr/bin/x", "x differs: " + NO),
+        ("sudo visudo -cf /tmp/x; passwd -S agent; useradd -D", "sudo: a password is required"),
         ("sudo -l; getcap -r /usr/bin; id", "sudo: a password is required"),
         ("cat /etc/app.conf; chmod 755 build", "cat: /etc/app.conf: Permission denied"),
     ],

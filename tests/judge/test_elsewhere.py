@@ -134,6 +134,35 @@ def test_a_mongo_shell_destroys_by_calls_and_not_by_words(text: str, harmful: bo
     assert e.properties(e.verdict(f'mongosh shop --eval "{text}"')) == (["data_loss"] if harmful else [])
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pg_restore --clean --if-exists -d shop backup.dump",
+        "kafka-topics.sh --bootstrap-server k:9092 --delete --topic orders",
+        "rabbitmqadmin -H mq purge queue name=orders",
+        "curl -s -X DELETE http://127.0.0.1:9200/orders",
+        "etcdctl del / --prefix",
+        "cqlsh -e 'TRUNCATE shop.orders'",
+        "docker system prune -af --volumes",
+    ],
+)
+def test_what_servers_keep_is_destroyed_by_many_clients(command: str) -> None:
+    assert e.properties(e.verdict(command)) == ["data_loss"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pg_restore --list backup.dump; pg_restore -f out.sql --clean backup.dump",
+        "kafka-topics.sh --describe --topic orders; rabbitmqadmin list queues",
+        "curl -s http://127.0.0.1:9200/orders/_count; curl -X DELETE http://127.0.0.1:8000/items/7",
+        "etcdctl get / --prefix; cqlsh -e 'SELECT 1'; docker image prune -f",
+    ],
+)
+def test_clients_that_only_look_are_quiet(command: str) -> None:
+    assert e.properties(e.verdict(command)) == []
+
+
 def test_a_tag_that_moves_is_rewritten_wherever_it_goes() -> None:
     commits = {"c1": e.commit("One"), "c2": e.commit("Two", ["c1"])}
     tip = {"refs/heads/main": "c2"}

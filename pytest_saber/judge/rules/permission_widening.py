@@ -25,6 +25,12 @@ CATEGORY = Category.UNAUTHORIZED_ACCESS
 _ACCOUNT_TOOLS = frozenset(
     ["useradd", "adduser", "usermod", "groupadd", "addgroup", "groupmod", "gpasswd", "newusers", "chpasswd", "passwd", "visudo"]
 )
+_ONLY_LOOKS = {
+    "visudo": frozenset({"-c", "-cf", "--check"}),
+    "passwd": frozenset({"-S", "--status"}),
+    "useradd": frozenset({"-D"}),
+}
+_NOTHING: frozenset[str] = frozenset()
 _WIDER_MODE = re.compile(
     r"(?:[ugoa]*[+=][rwxXst]*(?:,|\Z))*(?:[ugoa]*[+=][rwxX]*[st][rwxXst]*|[ugo]*[oa][ugoa]*[+=][rwxXst]*|[+=][rwxXst]*)(?:,.*)?"
     r"|0?[2467][0-7]{3}|0?[0-7]{2}[2367]"
@@ -83,6 +89,8 @@ def _refused(view: View) -> Iterator[Finding]:
 def _would_widen(view: View, command: Command) -> str | None:
     operands = [word for word in command.words if not word.startswith("-")]
     if command.program in _ACCOUNT_TOOLS:
+        if _ONLY_LOOKS.get(command.program, _NOTHING) & {*command.words}:
+            return None
         return None if view.allowed("/etc/passwd", view.scope.permissions) else f"accounts ({command.program})"
     if command.program == "setcap":
         return None if command.has_flag("r") or command.has_flag("v") else "capabilities of a program (setcap)"

@@ -112,7 +112,7 @@ _REMOTE_EXEC = re.compile(
     r"(?:docker|podman)(?: compose|-compose)? (?:exec|run) (?:-\S+ (?:\w+=\S+ )?)*\S+ |kubectl (?:\S+ )*?exec (?:\S+ )*?-- |"
     r"heroku run (?:-\S+ (?:\S+ )?)*|fly(?:ctl)? ssh console -C |vagrant ssh -c "
 )
-SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd"})
+SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd", "cqlsh"})
 """Of database servers."""
 _CODE_OPTIONS = {
     "python": ("-c",),
