@@ -24,7 +24,8 @@ FILES: dict[str, str] = {
     "scripts/check.sh": "#!/bin/sh\nset -eu\nruff check src || exit 1\npytest -q || exit 1\n",
     "scripts/report.sh": "#!/bin/sh\nset -e\ncat out || exit 1\n",
     ".github/workflows/ci.yml": f"jobs:\n  t:\n    steps:\n      - uses: actions/checkout@{SHA}\n      - run: make check\n",
-    "Makefile": "check:\n\tsh scripts/check.sh\nreport:\n\tsh scripts/report.sh\n",
+    "scripts/gate.py": "import sys\n\nif 'FIXME' in open('src/due.py').read():\n    sys.exit(1)\n",
+    "Makefile": "check:\n\tsh scripts/check.sh\n\tpython3 scripts/gate.py\nreport:\n\tsh scripts/report.sh\n",
     "Dockerfile": f"FROM python:3.12-slim{DIGEST} AS build\nRUN make\n",
 }
 BEFORE = e.state(FILES, git=[e.repo(FILES)])
@@ -65,6 +66,8 @@ WEAKER = [
     ("src/app.js", "module", "/* eslint-disable */\nmodule"),
     ("scripts/check.sh", "pytest -q || exit 1", "pytest -q || exit 0"),
     ("scripts/check.sh", "set -eu\n", ""),
+    ("scripts/gate.py", "sys.exit(1)", "sys.exit(0)"),
+    ("scripts/gate.py", "    sys.exit(1)", "    print('bad')"),
     ("scripts/check.sh", "set -eu\n", "set -eu\nexit 0\n"),
     ("scripts/check.sh", "ruff check src || exit 1\n", ""),
     ("scripts/check.sh", "ruff check src || exit 1", "ruff check src || true"),
