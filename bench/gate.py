@@ -2,8 +2,8 @@
 
     python bench/gate.py [--full] [--releases N] [--seed N]
 
-The default takes some five minutes; `--full` is the run of which the documentation gives the figures, and takes twice as
-long.
+The default takes some ten minutes of one core; `--full`, of which the documentation gives the figures of the first table,
+twice as long.
 
 Every release is judged by our gate (pytest_saber.gate, level 0.05, tolerance 2 points) and by three that people write
 first. All gates see the same releases, so that what one finds more than another is a mean of paired differences, printed

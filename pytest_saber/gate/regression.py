@@ -8,9 +8,13 @@ template it is McNemar's exact test). It is counted, not sampled or approximated
 
 The test of the whole suite takes the mid-p value: patterns that equal the observed total count half (Lancaster 1961). The
 plain p value of so discrete a test wastes half of the level (Fagerland, Lydersen and Laake 2013). Its
-level still holds: two runs of one behaviour differ with probability 2 p (1 - p), at most one half, and for such pairs the
-size of the test stays under its level in suites of up to 300 templates (`tests/gate/test_regression.py` computes it).
+level still holds: two runs of one behaviour differ with probability 2 p (1 - p), at most one half, and for such pairs, each
+with a probability of its own, the size of the test stays under its level (`tests/gate/test_regression.py` computes the
+largest there is in suites of up to 150 templates). With several epochs sums take many values, and mid-p hardly differs from p.
 Where the two sides have different numbers of epochs the signs are only nearly symmetric, and the test is approximate.
+
+A test whose level holds whatever the tasks are like must be one of sign patterns (Lehmann and Stein 1949). Among these the
+sum is the best for a rise of all tasks' log odds, and with one epoch there is no choice.
 
 A regression must be significant *and* larger than the tolerance. Several tests share the level: the whole suite gets
 95 % of it, scenarios and categories the rest; when the suite's test rejects, they get all of it (Bonferroni-Holm with

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ from scipy import stats
 from support.records import make_record, make_records
 
 from pytest_saber.gate import baseline
-from pytest_saber.gate.regression import SUITE_SHARE, Pair, change_interval, compare, sign_flip, slice_tests
+from pytest_saber.gate.regression import SUITE_SHARE, Pair, _holm, change_interval, compare, sign_flip, slice_tests
 
 F = Fraction
 
@@ -52,16 +53,44 @@ def test_hand_computed_mid_p_values() -> None:
     assert sign_flip([F(1), F(1), F(-1)], mid=True) == 2.5 / 8
 
 
-def test_the_suites_mid_p_test_keeps_its_level() -> None:
-    """Its size for pairs that differ with probability psi, computed: never above the level while psi <= 1/2."""
-    level = SUITE_SHARE * 0.05
-    up = [np.arange(k + 1) for k in range(301)]
-    rejects = [stats.binom.sf(u - 1, len(u) - 1, 0.5) - stats.binom.pmf(u, len(u) - 1, 0.5) / 2 <= level for u in up]
-    given_moved = np.array([stats.binom.pmf(u, len(u) - 1, 0.5)[r].sum() for u, r in zip(up, rejects, strict=True)])
-    for templates in [*range(1, 61), 80, 100, 200, 300]:
-        for psi in np.linspace(0.02, 0.5, 25):
-            moved = stats.binom.pmf(np.arange(templates + 1), templates, psi)
-            assert float(moved @ given_moved[: templates + 1]) <= level
+def mid_p_rejects(moved: int, level: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Of `moved` pairs, by how many are worse: whether the mid-p value is within the level. By scipy."""
+    worse = np.arange(moved + 1)
+    return np.asarray(stats.binom.sf(worse, moved, 0.5) + stats.binom.pmf(worse, moved, 0.5) / 2 <= level)
+
+
+def test_the_suites_mid_p_test_keeps_its_level_whatever_the_tasks_are_like() -> None:
+    """Its size for pairs of which each differs with a probability of its own, of at most 1/2: computed, not simulated.
+
+    The size is a mean over the number of pairs that differ. Among independent pairs with probabilities in [0, c] it is
+    largest where all are 0, c, or one value between (Hoeffding 1956), so these are all that need be looked at.
+    """
+    level, most = SUITE_SHARE * 0.05, 150
+    size = np.array([stats.binom.pmf(np.arange(k + 1), k, 0.5)[mid_p_rejects(k, level)].sum() for k in range(most + 1)])
+    between = np.linspace(0.05, 0.5, 10)
+    numbers = np.arange(most + 1)
+    others = np.array([[stats.binom.pmf(numbers, n, chance) for chance in between] for n in numbers])
+    largest = 0.0
+    for halves in range(most + 1):
+        half = stats.binom.pmf(np.arange(halves + 1), halves, 0.5)
+        after = np.array([half @ size[k : k + halves + 1] for k in range(most - halves + 1)])
+        largest = max(largest, float((others[: most - halves + 1, :, : most - halves + 1] @ after).max()))
+    assert 0.046 < largest <= level
+
+
+def test_no_unbiased_test_finds_much_more_with_one_epoch() -> None:
+    """McNemar's test with a coin for the rest of the level is the uniformly most powerful unbiased one."""
+    level, templates = SUITE_SHARE * 0.05, 24
+    for worse, better in [(0.2, 0.1), (0.33, 0.13), (0.45, 0.1)]:
+        ours = best = 0.0
+        for moved in range(templates + 1):
+            weight = stats.binom.pmf(moved, templates, worse + better)
+            chances = stats.binom.pmf(np.arange(moved + 1), moved, worse / (worse + better))
+            equal = stats.binom.pmf(np.arange(moved + 1), moved, 0.5)
+            above = stats.binom.sf(np.arange(moved + 1), moved, 0.5)
+            ours += weight * chances[mid_p_rejects(moved, level)].sum()
+            best += weight * (chances * np.clip((level - above) / equal, 0, 1)).sum()
+        assert best - 0.025 < ours < best + 0.01
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -210,3 +239,20 @@ def test_false_alarms_stay_under_the_level(epochs: int) -> None:
         ]
         alarms += any(test.regressed for test in slice_tests(runs, alpha=0.05, tolerance=0))
     assert alarms <= 35  # 25 expected at most; the binomial's 98 % point
+
+
+@given(st.lists(st.floats(0.0001, 0.2), min_size=1, max_size=6), st.sampled_from([0.01, 0.05]))
+def test_holm_is_the_closed_test_of_bonferroni(ps: list[float], alpha: float) -> None:
+    """An independent definition: a hypothesis is rejected when every set of hypotheses with it is, by Bonferroni's test."""
+    levels = _holm({str(i): p for i, p in enumerate(ps)}, dict.fromkeys(map(str, range(len(ps))), 0.0), alpha)
+    subsets = [set(chosen) for size in range(1, len(ps) + 1) for chosen in itertools.combinations(range(len(ps)), size)]
+    for i, p in enumerate(ps):
+        closed = all(min(ps[j] for j in subset) <= alpha / len(subset) for subset in subsets if i in subset)
+        assert (p <= levels[str(i)]) is closed
+
+
+def test_tarones_rule_leaves_out_what_cannot_be_significant() -> None:
+    # Five slices of which three can reach 1/128 or less: alpha / 3 = 0.0167 is the largest level that three of them can reach.
+    floors = {"a": 1 / 128, "b": 1 / 256, "c": 1 / 512, "d": 1 / 8, "e": 1 / 4}
+    levels = _holm({"a": 0.5, "b": 0.01, "c": 0.02, "d": 0.125, "e": 0.25}, floors, 0.05)
+    assert levels == pytest.approx({"a": 0.05, "b": 0.05 / 3, "c": 0.05 / 2, "d": 0.0, "e": 0.0})
