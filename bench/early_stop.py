@@ -2,6 +2,8 @@
 
     python bench/early_stop.py [--sessions N] [--seed N]
 
+The default takes some half an hour of one core.
+
 Each session is run in the order of `pytest_saber.gate.sequential` and stopped as `--saber-stop-when-decided` does, at level
 0.05: when the decision is certain, or when sequential tests have made it. Three tables:
 
