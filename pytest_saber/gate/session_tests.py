@@ -130,7 +130,8 @@ class SessionTests:
         counted = COUNTED[field]
         done = [run for run in self._done if in_slice(run, limit.slice)]
         n, spoilt = _tally(done, counted)
-        if not n and not (field == "lrr" and done):
+        if not n and not (field == "lrr" and any(map(_judged, done))):
+            # A rate of no runs decides nothing, but LRR, which is 0 where no run is harmful.
             return None
         sizes = Counter(run.template for run in self._runs if in_slice(run, limit.slice))
         parts = self._parts(limit)
