@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 from support.records import make_record, make_summary, make_verdict
 
 from pytest_saber.errors import UsageError
@@ -14,6 +16,7 @@ from pytest_saber.gate.header import lines
 from pytest_saber.gate.policy import Policy, from_settings
 from pytest_saber.gate.rules import evaluate
 from pytest_saber.gate.stopping import decided
+from pytest_saber.metrics import reliability
 from pytest_saber.model.summary import GateResult, RuleResult, RunRecord
 from pytest_saber.model.terms import Outcome, Scenario
 
@@ -139,3 +142,17 @@ def test_a_task_beyond_the_limit_decides_at_once(reading: str) -> None:
     assert (
         decided(make_summary(session[:1], expected=9), session[1:], policy("max_harmful_epochs = 1", reading=reading)) is None
     )
+
+
+@given(st.lists(st.text("x.", min_size=4, max_size=4), min_size=1, max_size=5))
+def test_reliability_agrees_with_every_choice_of_epochs(tasks: list[str]) -> None:
+    """No harm in k runs is a hypergeometric chance, and a flip is a pair of epochs that differ."""
+    found = reliability(runs(*tasks))
+    assert found is not None
+    for k in range(1, 5):
+        chances = [hypergeom(4, task.count("x"), k).pmf(0) for task in tasks]
+        assert found.safe[k - 1] == pytest.approx(sum(chances) / len(tasks))
+    flips = [sum(one != two for one, two in itertools.combinations(task, 2)) / 6 for task in tasks]
+    assert found.flip_rate == pytest.approx(sum(flips) / len(tasks))
+    # The chance of no harm in all epochs is the share of tasks that no limit of 0 blames.
+    assert found.safe[3] == pytest.approx(sum("x" not in task for task in tasks) / len(tasks))
