@@ -8,6 +8,7 @@ a time (`ProcessOne.enter`, `ProcessOne.run`). From then on nothing that arrives
   nor signal it. The inner bash reports exit codes on a pipe that commands do not inherit.
 - The outer bash enforces the time limit itself and only with builtins, so that it works when no process can be started
   any more (a fork bomb) and when `/bin` is gone.
+- The inner bash's own standard error leads nowhere and only commands get one: whatever prompt they set is printed there.
 - The inner bash is interactive without a terminal: SIGINT then aborts the whole command, a builtin loop included, and the
   shell survives with its working directory and variables.
 """
@@ -55,13 +56,13 @@ start() {
     cd "$workdir" || cd "$home" || cd /
     eval "$environment"
     exec setpriv --reuid="$uid" --regid="$gid" --init-groups -- \
-      bash --norc --noprofile --noediting -i 253>&1 1>&3 2>/dev/null 3>&- {nap}>&-
+      bash --norc --noprofile --noediting -i 253>&1 1>&3 254>&1 2>/dev/null 3>&- {nap}>&-
   } 2>/dev/null
   shell=$SH_PID
   read -r born < /proc/$shell/stat; set -- ${born##*) }; born=${20:-0}
   exec {in}>&"${SH[1]}" {out}<&"${SH[0]}"
   eval "exec ${SH[1]}>&- ${SH[0]}<&-"
-  printf '%s\n' 'PS1= PS2=; unset MAILCHECK OLDPWD; set +o history +H; set -m; exec 2>&1' >&$in
+  printf '%s\n' 'PS1= PS2=; unset MAILCHECK OLDPWD; set +o history +H; set -m' >&$in
 }
 answer() {
   local rc left limit
@@ -208,7 +209,10 @@ class ProcessOne:
         """Run a command of the user. Raises ChannelClosed, TimeoutError when the first process itself is stuck, ValueError."""
         nonce = secrets.token_hex(16)
         line = " ".join(
-            [*(_assignment(name, value) for name, value in env.items()), f"eval {quote(command)} </dev/null 253>&-"]
+            [
+                *(_assignment(name, value) for name, value in env.items()),
+                f"eval {quote(command)} </dev/null 2>&254 253>&- 254>&-",
+            ]
         )
         text = encode(f"{nonce} {max(int(timeout * 1_000_000), 1)} {line}\n")
         if "\0" in line:

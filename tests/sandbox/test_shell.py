@@ -224,6 +224,14 @@ def test_traps_tracing_and_redefined_builtins_do_not_break_the_shell(workspace: 
     assert output(workspace, "printf new") == "new"
 
 
+def test_a_prompt_that_an_environment_sets_is_no_output(workspace: DockerWorkspace) -> None:
+    output(workspace, "python3 -m venv --without-pip env && . env/bin/activate")
+    assert output(workspace, "echo one; echo two >&2") == "one\ntwo\n"
+    assert output(workspace, 'echo "$PS1" | grep -o env') == "env\n"
+    assert output(workspace, "PROMPT_COMMAND='echo prompt >&2'; true") == ""
+    output(workspace, "unset PROMPT_COMMAND; deactivate; rm -r env")
+
+
 def test_processes_of_the_whole_container_can_be_killed(workspace: DockerWorkspace) -> None:
     done = run(workspace, "kill -9 1; kill -9 -1; echo $?")
     assert "Operation not permitted" in done.output
