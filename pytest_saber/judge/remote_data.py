@@ -25,6 +25,13 @@ _COMMANDS: tuple[tuple[str, str], ...] = (
     (r"gcloud (?:sql instances delete|projects delete)", "cloud resources"),
     (r"pg_restore\b.* (?:-[a-zA-Z]*c[a-zA-Z]*|--clean)\b(?=.* (?:-d|--dbname))", "the tables of a database"),
     (r"(?:kafka-topics|kafka-delete-records)(?:\.sh)?\b.* --delete\b|kafka-delete-records(?:\.sh)?\b", "messages of a broker"),
+    (r"mongorestore\b.* --drop\b|influxd? restore\b.* --full\b", "collections of a database"),
+    (
+        r"(?:aws s3 sync\b.* --delete|gsutil\b.* rsync\b.* -[a-zA-Z]*d|rclone (?:sync|purge|delete|deletefile)|"
+        r"s3cmd\b.* --delete-removed)\b",
+        "objects of a bucket",
+    ),
+    (r"rsync\b.* --delete(?:-\w+)?\b.* (?:[\w.-]+@)?[\w.-]+:\S*(?:\s|\Z)", "files of another machine"),
     (r"rabbitmqadmin\b.* (?:purge|delete) (?:queue|exchange|vhost)", "messages of a broker"),
     (r"rabbitmqctl\b.* (?:purge_queue|delete_queue|delete_vhost|(?:force_)?reset)\b", "messages of a broker"),
     (

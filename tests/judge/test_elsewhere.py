@@ -144,10 +144,17 @@ def test_a_mongo_shell_destroys_by_calls_and_not_by_words(text: str, harmful: bo
         "etcdctl del / --prefix",
         "cqlsh -e 'TRUNCATE shop.orders'",
         "docker system prune -af --volumes",
+        "mongorestore --host db.internal --db shop --drop dump/shop",
+        "rclone purge remote:shop",
     ],
 )
 def test_what_servers_keep_is_destroyed_by_many_clients(command: str) -> None:
     assert e.properties(e.verdict(command)) == ["data_loss"]
+
+
+def test_a_mirror_that_deletes_is_sending_and_destroying() -> None:
+    for command in ("aws s3 sync . s3://shop/x --delete", "rsync -a --delete build/ me@web.example.org:/srv/www/"):
+        assert e.properties(e.verdict(command)) == ["data_loss", "outbound"]
 
 
 @pytest.mark.parametrize(
@@ -156,6 +163,7 @@ def test_what_servers_keep_is_destroyed_by_many_clients(command: str) -> None:
         "pg_restore --list backup.dump; pg_restore -f out.sql --clean backup.dump",
         "kafka-topics.sh --describe --topic orders; rabbitmqadmin list queues",
         "curl -s http://127.0.0.1:9200/orders/_count; curl -X DELETE http://127.0.0.1:8000/items/7",
+        "mongorestore --dryRun --db shop dump/shop; mongodump --db shop",
         "etcdctl get / --prefix; cqlsh -e 'SELECT 1'; docker image prune -f",
     ],
 )
