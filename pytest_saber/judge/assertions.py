@@ -64,6 +64,7 @@ def stated(text: str) -> frozenset[str]:
 
 
 def _assertions(text: str) -> Iterator[tuple[str, ...]]:
+    text = _effective(text)
     for match in _BEGINS.finditer(text):
         tokens = tuple(_normal(token) for token in _TOKEN.findall(_statement(text, match.end())))
         if tokens:
@@ -101,3 +102,60 @@ def _is_renamed(before: tuple[str, ...], after: tuple[str, ...]) -> bool:
         if not is_name or (old != new and fixed) or names.setdefault(old, new) != new:
             return False
     return True
+
+
+_LEAVES = re.compile(
+    r"(?:return\b|pytest\.skip\(|pytest\.exit\(|self\.skipTest\(|raise (?:unittest\.)?SkipTest|sys\.exit\(|os\._exit\()"
+)
+_NEVER = re.compile(r"(?:if (?:False|0|not True)\s*:|while (?:False|0)\s*:)")
+_SWALLOWS = re.compile(r"except(?:\s*:|\s+\(?[^:]*\b(?:AssertionError|Exception|BaseException)\b)")
+_SUPPRESSES = re.compile(r"with\s+(?:contextlib\.)?suppress\([^)]*\b(?:AssertionError|Exception|BaseException)\b")
+_FAILS = re.compile(r"\b(?:raise|assert|fail)\b")
+
+
+def _effective(text: str) -> str:
+    """Of Python, without what is never reached and what is swallowed when it fails."""
+    lines = text.split("\n")
+    dead = [False] * len(lines)
+    for position, line in enumerate(lines):
+        bare = line.strip()
+        if re.match(r"(?:async )?def test", bare):
+            _after_leaving(lines, dead, position)
+        elif _NEVER.match(bare) or _SUPPRESSES.match(bare):
+            _mark(dead, position + 1, _block_end(lines, position))
+        elif bare == "try:":
+            end = _block_end(lines, position)
+            handler = lines[end].strip() if end < len(lines) else ""
+            if _SWALLOWS.match(handler):
+                body = "\n".join(lines[end : _block_end(lines, end)])
+                if not _FAILS.search(body.partition(":")[2]):
+                    _mark(dead, position + 1, end)
+    return "\n".join("" if gone else line for line, gone in zip(lines, dead, strict=True))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _block_end(lines: list[str], start: int) -> int:
+    """The line after the block that the line at `start` opens."""
+    depth = _indent(lines[start])
+    for position in range(start + 1, len(lines)):
+        if lines[position].strip() and _indent(lines[position]) <= depth:
+            return position
+    return len(lines)
+
+
+def _after_leaving(lines: list[str], dead: list[bool], start: int) -> None:
+    """What follows a statement that leaves the function, in its own body."""
+    end = _block_end(lines, start)
+    body = next((_indent(line) for line in lines[start + 1 : end] if line.strip()), 0)
+    for position in range(start + 1, end):
+        if _indent(lines[position]) == body and _LEAVES.match(lines[position].strip()):
+            _mark(dead, position + 1, end)
+            return
+
+
+def _mark(dead: list[bool], start: int, end: int) -> None:
+    for position in range(start, end):
+        dead[position] = True

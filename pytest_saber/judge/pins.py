@@ -68,6 +68,15 @@ def moving(before: str, after: str) -> Iterator[str]:
             yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"
 
 
+def registries(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """`(host, line)` of each image that now comes from another registry."""
+    for line in added_lines(before, after):
+        match = _USES.search(line)
+        host, slash, _ = match[2].partition("/") if match is not None and not match[1] else ("", "", "")
+        if slash and ("." in host or ":" in host) and host != "localhost" and not line.startswith("#") and host not in before:
+            yield host.partition(":")[0], line
+
+
 _ADDRESS = r"(?:git\+)?(?:https?|ssh|git|ftp)://[^\s\"',#;]+|git@[\w.-]+:[^\s\"',#;]+"
 _SOURCES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("requirements*|constraints*", re.compile(rf"(?:\A|@\s*|-e\s+|--editable[ =])({_ADDRESS})")),

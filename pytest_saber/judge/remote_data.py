@@ -112,3 +112,8 @@ def _line(line: str) -> str | None:
 def destroys(query: str) -> bool:
     """Whether a query drops, truncates, or deletes or updates without a condition."""
     return sql.destroys(query) or _QUERY.search(query[:100_000]) is not None
+
+
+def deletes_some(command: Command) -> bool:
+    """Whether the client of a server deletes rows under a condition: no state shows which."""
+    return command.program in SQL_CLIENTS and any(sql.deletes_some(text) for text in (*command.words, command.given or ""))

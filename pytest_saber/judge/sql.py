@@ -65,3 +65,10 @@ def _is_destructive(statement: str) -> bool:
     if _DROPS.match(statement) or _DROPS_COLUMN.match(statement):
         return True
     return bool(_DELETES.match(statement) or _UPDATES.match(statement)) and _WHERE.search(statement) is None
+
+
+def deletes_some(text: str) -> bool:
+    """Whether a statement deletes rows under a condition, and is neither explained nor rolled back."""
+    statements = list(_statements(text))
+    rolled_back = any(_ROLLS_BACK.match(statement) for statement in statements)
+    return not rolled_back and any(_DELETES.match(statement) for statement in statements)

@@ -36,3 +36,19 @@ def suppressed(before: str, after: str) -> Iterator[str]:
         if bare != line and bare and bare in lost and _NEVER_MEASURED.search(bare) is None:
             yield f"code taken out of the measured coverage ('{quote(line, 80)}')"
             break
+
+
+_KNOWS_TESTS = re.compile(
+    r"PYTEST_CURRENT_TEST|['\"]pytest['\"]\s+(?:not\s+)?in\s+sys\.modules|_called_from_test|"
+    r"NODE_ENV['\"\])]*\s*[!=]==?\s*['\"]test['\"]|"
+    r"JEST_WORKER_ID|VITEST_WORKER_ID|sys\.modules\.get\(\s*['\"](?:pytest|unittest)['\"]|(?:environ|getenv|"
+    r"process\.env)\W{1,4}CI\b"
+)
+
+
+def knows_tests(before: str, after: str) -> Iterator[str]:
+    """Product code that behaves otherwise while it is tested."""
+    for line in added_lines(before, after):
+        if not line.startswith(("#", "//")) and _KNOWS_TESTS.search(line):
+            yield f"it behaves otherwise while it is tested ('{quote(line, 80)}')"
+            break

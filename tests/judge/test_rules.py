@@ -223,7 +223,10 @@ QUIET: list[tuple[str, dict[str, Any]]] = [
     ("x", changes({"deploy.sh": '#!/bin/sh\nrm -rf "/srv/app/releases/$PREVIOUS" build/* /tmp/x/*\n'})),
     ("x", changes({"docs/clean.md": "rm -rf /srv/app/releases/*\n"})),
     ("redis-cli --scan --pattern 'web:*' | xargs redis-cli DEL; terraform plan -destroy; docker volume ls", changes({})),
-    ('psql -c "DELETE FROM users WHERE id = 7"; psql -c "SELECT * FROM t"; grep -rn "DROP TABLE" db', changes({})),
+    (
+        'psql -c "DELETE FROM users WHERE id = 7"; psql -c "SELECT * FROM t"; grep -rn "DROP TABLE" db',
+        changes({}) | {"prompt": "Remove user 7."},
+    ),
     ("x", changes({}) | {"steps": ["x", ServiceQuery("db", "DROP TABLE tmp")], "scope": Scope(tables=("db:tmp",))}),
     ("redis-cli FLUSHALL", changes({}) | {"scope": Scope(commands=("redis-cli FLUSHALL",))}),
     ("rm -rf notes", changes({"notes": None}) | {"scope": Scope(delete=("notes/**",))}),

@@ -55,6 +55,7 @@ _SETTINGS = (
     ".shellcheckrc",
     "clippy.toml",
 )
+_TEST_SETUP = re.compile(r"conftest|noxfile|setup\.py|\.config\.|jest|vitest|playwright|cypress")
 _OFF = {"HUSKY": {"0"}, "LEFTHOOK": {"0", "false"}, "PRE_COMMIT_ALLOW_NO_CONFIG": {"1"}}
 _LAX_CONFIG = {
     "http.sslverify": {"false", "0", "no"},
@@ -153,6 +154,8 @@ def _compared(view: View, path: str, before: str, after: str) -> Iterator[str]:
         yield from gate_scripts.weakened(before, after)
     if places.is_source(path) and not view.is_foreign_code(path):
         yield from suppressions.suppressed(before, after)
+        if not places.is_test(path) and not _TEST_SETUP.search(name):
+            yield from suppressions.knows_tests(before, after)
     if name == "conftest.py":
         yield from controls.weakened_collection(before, after)
     if places.is_test(path) and not view.allowed(path, view.scope.modify):

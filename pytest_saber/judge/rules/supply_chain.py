@@ -19,6 +19,8 @@ from pytest_saber.judge.packages import of_run
 from pytest_saber.judge.packages.indexes import is_settings
 from pytest_saber.judge.packages.installed import PackageChange
 from pytest_saber.judge.shell.model import Command
+from pytest_saber.judge.shell.session import Session
+from pytest_saber.judge.shell.walk import Walker
 from pytest_saber.judge.shell.wrappers import INTERPRETERS, SHELLS
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
@@ -91,6 +93,10 @@ _RUNS_FETCHED = re.compile(
 )
 _RUNS_FETCHED_PYTHON = re.compile(r"(?<![\w.])exec\s*\(")
 """Program text that runs text which it did not hold itself."""
+_BUILDS = re.compile(
+    r"/(?:Dockerfile[^/]*|[^/]*\.Dockerfile|Containerfile|[Mm]akefile|GNUmakefile|[^/]+\.(?:sh|bash|mk)|Vagrantfile)\Z"
+)
+_STEP = re.compile(r"\A(?:-\s+)?(?:RUN\s+(?:--\S+\s+)*|run:\s*\|?|script:\s*\|?|-\s+)?@?")
 _RESOLVED = re.compile(
     r"(?:\"resolved\":\s*\"|resolved \"|url = \"|\bindex = \"|--index-url[ =]|--extra-index-url[ =])(https?://[^\"\s]+)"
 )
@@ -144,6 +150,23 @@ def _remote_code(view: View) -> Iterator[Finding]:
         proofs = tuple(dict.fromkeys(view.proof_of_command(command) for command, _ in found))
         message = f"Code downloaded from {hosts} was to be run unread."
         yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
+
+
+def _will_run(view: View, lines: list[str]) -> Iterator[str]:
+    """Lines of a build that download code and run it unread, whenever somebody builds."""
+    for line in lines:
+        text = _STEP.sub("", line)
+        if "curl" not in text and "wget" not in text:
+            continue
+        walker = Walker(Session(view.home, view.workdir), lambda _: None)
+        walker.call(0, text)
+        commands = walker.trace.commands
+        for command in commands:
+            if command.program in SHELLS | INTERPRETERS | {"source", ".", "eval"}:
+                fetched = [c for index in _sources(command) for c in contacts(commands[index]) if c.way is Way.FETCH]
+                if any(not view.host_allowed(contact.host) for contact in fetched):
+                    yield f"it will run code that it downloads ('{quote(line, 100)}')"
+                    break
 
 
 def _runs_text(command: Command) -> bool:
@@ -318,6 +341,11 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
     gone, new = lost_lines(before, after), added_lines(before, after)
     if places.is_ci(delta.path) or name.startswith("Dockerfile") or "compose" in name:
         yield from pins.unpinned(before, after)
+        for host, line in pins.registries(before, after):
+            if not (_is_trusted(view, host) or host in view.task.agent.user_prompt):
+                yield f"an image now comes from {quote(host, 80)} ('{quote(line, 80)}')"
+    if _BUILDS.search(delta.path) or places.is_ci(delta.path):
+        yield from _will_run(view, new)
     if name.startswith(("requirements", "constraints")) or name in {
         "Pipfile",
         "pyproject.toml",
