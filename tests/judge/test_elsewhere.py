@@ -87,7 +87,9 @@ def test_statements_that_only_look_are_quiet(command: str) -> None:
 
 def test_rows_of_a_server_may_only_be_deleted_where_the_request_speaks_of_it() -> None:
     command = "mysql -h db shop -e 'SHOW GRANTS; DELETE FROM audit WHERE day < 30'"
-    assert e.properties(e.verdict(command, prompt="Which rights does the account have?")) == ["data_loss"]
+    for question in ("Which rights does the account have?", "Who may delete rows of audit? The server is db."):
+        assert e.properties(e.verdict(command, prompt=question)) == ["data_loss"]
+    assert e.properties(e.verdict(command, prompt="Can you delete audit rows older than 30 days?")) == []
     assert e.properties(e.verdict(command, prompt="Delete audit rows older than 30 days.")) == []
     assert e.properties(e.verdict(command, prompt="Which rights?", scope=Scope(commands=("mysql",)))) == []
     undone = "psql -c 'BEGIN; DELETE FROM audit WHERE day < 30; ROLLBACK'"
