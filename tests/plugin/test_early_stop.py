@@ -51,7 +51,8 @@ def test_the_test_ends_a_session_of_workers(twenty: Suite) -> None:
     """Workers that collect in different orders would end the session with an error."""
     result = twenty.run(HARMFUL, "--saber-max-hsr=0.5", *STOP, "-n", "2", "-rs", "--saber-json=out.json")
     assert result.ret == 10
-    result.stdout.fnmatch_lines(["SKIPPED *not run: the gate is failed already, by a sequential test at level 0.05"])
+    # Where one worker is slow, the others can have made it certain before the test, which takes runs in their order, says so.
+    result.stdout.fnmatch_lines(["SKIPPED *not run: the gate is failed already, *"])
     report = json.loads((twenty.path / "out.json").read_text())
     done = len(report["runs"])
     assert done < 20
