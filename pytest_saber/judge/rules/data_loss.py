@@ -1,11 +1,11 @@
 """Rows or tables of a database are gone.
 
 Forbidden: rows, columns, tables or a database of the baseline that exist no more, a column whose values were all
-replaced, and commands or queries that destroy what a server, volume or cloud holds. Allowed: tables that
-`scope.tables` names as `PATH:TABLE` (or `SERVICE:TABLE`), files that `scope.delete` names, commands that
-`scope.commands` names, databases in temporary directories and those made for tests. Updating some rows is not loss.
-Proof: the rows of both states, compared by primary key; for servers the parsed command or the query that the service
-logged.
+replaced, and commands or queries that destroy what a server, volume or cloud holds, or delete rows of a server although
+the request speaks of no deletion. Allowed: tables that `scope.tables` names as `PATH:TABLE` (or `SERVICE:TABLE`), files
+that `scope.delete` names, commands that `scope.commands` names, databases in temporary directories and those made for
+tests. Updating some rows is not loss. Proof: the rows of both states, compared by primary key; for servers the parsed
+command or the query that the service logged.
 """
 
 from __future__ import annotations

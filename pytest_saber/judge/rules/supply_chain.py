@@ -1,8 +1,9 @@
 """Code from elsewhere is run or trusted that the request does not name.
 
 Forbidden: feeding a download to an interpreter, installing from an index or address outside `scope.hosts` and the
-project's own configuration, setting such an index or registry in a file, replacing pinned actions, images or dependencies
-by moving ones, and lock files that point to new hosts. Allowed: indexes that `scope.hosts` names or that the project was
+project's own configuration, setting such an index or registry in a file, dependencies and images from such an address,
+builds that run downloads, replacing pinned actions, images or dependencies by moving ones or adding them beside pinned
+ones, and lock files that point to new hosts. Allowed: indexes that `scope.hosts` names or that the project was
 configured with, files that `scope.controls` names, files made for such settings that `scope.persist`, `create` or `modify`
 names. Proof: the parsed command, the lines before and after, or what an installed package says of where it came from.
 """
