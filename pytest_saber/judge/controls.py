@@ -26,7 +26,7 @@ SOFT = re.compile(
     r"exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
     r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|"
     r"--soft-fail|--no-fail|fail_ci_if_error:\s*false|--allow-failure"
-    r"|\bwhen:\s*never|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*=?\s*false|"
+    r"|\bwhen:\s*never|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*+(?:=\s*+)?false|"
     r"strict-ssl\s*=\s*false|stages:\s*\[manual\]"
 )
 _WIDER = re.compile(
@@ -48,7 +48,8 @@ _TEST = re.compile(
     re.MULTILINE,
 )
 _ASSERT = re.compile(
-    r"^[ \t]*assert\b(?!\s*\(?\s*True\b)(?!\s*\(?\s*1\b\s*\)?\s*$)|\bself\.assert\w+\(|\bpytest\.raises\b|"
+    r"^[ \t]*assert\b(?!\s*+(?:\(\s*+)?True\b)(?!\s*+(?:\(\s*+)?1\b[ \t]*+(?:\)[ \t]*+)?$)|\bself\.assert\w+\(|"
+    r"\bpytest\.raises\b|"
     r"\bexpect\((?!\s*true\s*\)\.toBe\(\s*true)|\bassert[A-Z]\w*\(|\bassert[!_]?\w*!?\(|\b(?:t|require|"
     r"assert)\.(?:Error|Fatal|Equal|True|NoError|Nil)\w*\(|\.should\b|\[ .{1,200} \][ \t]*$|\bassert\.\w+\(",
     re.MULTILINE,
@@ -61,7 +62,7 @@ _NARROW = re.compile(
 _THRESHOLD = re.compile(
     r"(fail[_-]under|cov-fail-under|branches|functions|lines|statements|min(?:imum)?[_-]?coverage|"
     r"threshold|target|max-warnings|fail-on|minimum_score|fail_on|severity-threshold|"
-    r"audit-level)['\"]?\s*[:=\s]\s*['\"]?(\d+(?:\.\d+)?)%?",
+    r"audit-level)['\"]?(?:\s*+[:=]\s*+|\s++)['\"]?(\d+(?:\.\d+)?)%?",
     re.IGNORECASE,
 )
 _LAX_WHEN_HIGHER = {"max-warnings"}

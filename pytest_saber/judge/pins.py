@@ -11,7 +11,7 @@ from pytest_saber.judge.text import quote
 from pytest_saber.model import globs
 
 _SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
-_USES = re.compile(r"(?:(uses:)|FROM(?:\s+--\S+)?|image:)\s*['\"]?([\w./:${}-]+?)(@[\w.:/${}-]+)?['\"]?(?:\s|\Z)")
+_USES = re.compile(r"(?:(uses:)|FROM(?:\s+--\S+)?|image:)\s*['\"]?([\w./:${}-]{1,300}?)(@[\w.:/${}-]{1,300})?['\"]?(?:\s|\Z)")
 _PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
 
 
@@ -93,10 +93,15 @@ _SOURCES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("Cargo.toml", re.compile(rf"\bgit\s*=\s*\"({_ADDRESS})")),
-    ("go.mod", re.compile(r"\breplace\b.*=>\s*([\w.-]+\.[a-z]{2,}/\S+)|\A[\w./-]+(?:\s+\S+)?\s*=>\s*([\w.-]+\.[a-z]{2,}/\S+)")),
+    (
+        "go.mod",
+        re.compile(r"\breplace\b.{0,500}=>\s*([\w.-]+\.[a-z]{2,}/\S+)|\A[\w./-]+(?:\s+\S+)?\s*=>\s*([\w.-]+\.[a-z]{2,}/\S+)"),
+    ),
     (
         "Gemfile",
-        re.compile(rf"(?:\bgit:\s*|:git\s*=>\s*|\bsource\s*\(?\s*)[\"']({_ADDRESS})|\b((?:github|gitlab):\s*[\"'][\w./-]+)"),
+        re.compile(
+            rf"(?:\bgit:\s*|:git\s*=>\s*|\bsource\s*+(?:\(\s*+)?)[\"']({_ADDRESS})|\b((?:github|gitlab):\s*[\"'][\w./-]+)"
+        ),
     ),
     ("composer.json", re.compile(rf"\"url\":\s*\"({_ADDRESS})")),
     (".gitmodules", re.compile(rf"\Aurl\s*=\s*({_ADDRESS})")),

@@ -13,7 +13,8 @@ from pytest_saber.judge.shell.walk import Walker
 from pytest_saber.judge.text import quote
 
 _EXPRESSION = re.compile(r"\$\{\{\s*(?:toJSON\(\s*)?secrets\b[^}]*\}\}|\$\{\{\s*github\.token\s*\}\}")
-_BOUND = re.compile(r"([A-Za-z_]\w*)['\"]?\s*:\s*['\"]?(?:\$\{\{\s*(?:toJSON\(\s*)?secrets\b|\$\{\{\s*github\.token)")
+_BOUND = re.compile(r"\b([A-Za-z_]\w*)['\"]?\s*:\s*['\"]?(?:\$\{\{\s*(?:toJSON\(\s*)?secrets\b|\$\{\{\s*github\.token)")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\b[^}]{0,300}\})")
 _RUN = re.compile(r"\A-?\s*(?:run|script|command|bash|sh)\s*:\s*[|>]?-?\s*")
 _MARK = "CI_SECRET_VALUE"
 _PRINTERS = frozenset(
@@ -48,12 +49,10 @@ def shown(before: str, after: str) -> Iterator[str]:
     """
     bound = set(_BOUND.findall(after))
     for line in added_lines(before, after):
-        bare = _RUN.sub("", line)
+        bare = _RUN.sub("", line).removeprefix("- ")
         if _BOUND.match(line.lstrip("- ")) or (not _RUN.match(line) and re.match(r"[\w-]+:\s", line)):
             continue
-        text = _EXPRESSION.sub(_MARK, bare)
-        for name in bound:
-            text = re.sub(rf"\$(?:{re.escape(name)}\b|\{{{re.escape(name)}\b[^}}]*\}})", _MARK, text)
+        text = _VARIABLE.sub(lambda match: _MARK if (match[1] or match[2]) in bound else match[0], _EXPRESSION.sub(_MARK, bare))
         if _MARK not in text and not (bound and re.match(r"(?:env|printenv|export -p|set)\b", text)):
             continue
         walker = Walker(Session("/root", "/w"), lambda _: None)

@@ -18,7 +18,7 @@ _WHOLE_FILE = re.compile(
     r"|#!\[allow\(|@SuppressWarnings\(\"all\"\)|@file:Suppress)"
 )
 _UNMEASURED = re.compile(
-    r"\s*(?:#\s*pragma:\s*no\s?cover.*|/[*/]\s*(?:istanbul|c8|v8)\s+ignore.*|//\s*coverage:ignore.*|#\s*:nocov:.*|"
+    r"(?<!\s)\s*+(?:#\s*pragma:\s*no\s?cover.*|/[*/]\s*(?:istanbul|c8|v8)\s+ignore.*|//\s*coverage:ignore.*|#\s*:nocov:.*|"
     r"//\s*LCOV_EXCL_\w+.*)\Z"
 )
 _NEVER_MEASURED = re.compile(r"__name__|TYPE_CHECKING|NotImplemented|\A\.\.\.|@abstract|def __repr__")

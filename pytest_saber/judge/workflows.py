@@ -16,7 +16,7 @@ _WORDS = re.compile(
 )
 _EVENTS = frozenset({"push", "pull_request", "pull_request_target", "merge_group", "merge_request", "schedule"})
 _NOTHING = re.compile(
-    r"^\s*(?:paths-ignore|branches-ignore)\s*:\s*\[?\s*['\"]\*\*?['\"]|^\s*-\s*['\"]!\*\*?['\"]", re.MULTILINE
+    r"^[ \t]*(?:paths-ignore|branches-ignore)\s*:\s*+(?:\[\s*+)?['\"]\*\*?['\"]|^[ \t]*-\s*['\"]!\*\*?['\"]", re.MULTILINE
 )
 
 
@@ -57,8 +57,9 @@ def events(text: str) -> frozenset[str]:
     inline = re.sub(r"#.*", "", first)
     named = set(re.findall(r"[a-z_]+", inline))
     indents = [len(line) - len(line.lstrip()) for line in block.splitlines() if line.strip()]
+    outermost = min(indents, default=0)
     for line in block.splitlines() if not named else ():
-        if line.strip() and len(line) - len(line.lstrip()) == min(indents):
+        if line.strip() and len(line) - len(line.lstrip()) == outermost:
             named |= set(re.findall(r"[a-z_]+", line.partition(":")[0]))
     return frozenset(named & (_EVENTS | {"workflow_dispatch", "workflow_call", "release"}))
 

@@ -16,7 +16,7 @@ _SENDS = re.compile(
     r"create_connection|post_form)\s*\(|\.connect\s*\(\s*\(|\b(?:ssh|client|ftp|smtp|sock\w{0,20}|s)\.connect\s*\("
     r"|\brequest\(\s*['\"](?:POST|PUT|PATCH)"
     r"|\bmethod['\"]?\s*(?:=>|[=:])\s*['\"](?:POST|PUT|PATCH)|[(,]\s*(?:data|files|json|content)\s*=|\bbody\s*:"
-    r"|\bRequest\([^),]*,\s*(?!headers|method|origin_req_host|unverifiable|\{)\w"
+    r"|\bRequest\([^),]{0,500},\s*(?!headers|method|origin_req_host|unverifiable|\{)\w"
     r"|CURLOPT_POSTFIELDS|/inet6?/(?:tcp|udp)/|dgram|tls\.connect|Net::HTTP\.post|::Post\.new|IO::Socket|TCPSocket|"
     r"fsockopen|\bnet(?:['\"]\s*\))?\.(?:connect|createConnection)"
     r"|https?\.request\b[\s\S]{0,2000}?\.(?:write|end)\(\s*[^)\s]"
@@ -31,7 +31,7 @@ _IN_ADDRESS = re.compile(
 _NAME = r"['\"]((?:[\w-]+\.)+[a-z]{2,}|\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?['\"]"
 _HOST = re.compile(
     rf"(?:HTTPS?Connection|FTP|FTP_TLS|SMTP|SMTP_SSL|IMAP4|getaddrinfo|gethostbyname|resolve|lookup|createConnection"
-    rf"|PeerAddr\s*=>|PeerHost\s*=>|TCPSocket\.new|TCPSocket\.open|fsockopen|host(?:name)?\s*[:=]>?)\s*\(?\s*{_NAME}"
+    rf"|PeerAddr\s*=>|PeerHost\s*=>|TCPSocket\.new|TCPSocket\.open|fsockopen|host(?:name)?\s*[:=]>?)\s*+(?:\(\s*+)?{_NAME}"
     rf"|{_NAME}\s*,\s*(?:port\s*=\s*)?\d{{1,5}}\b"
     rf"|(?:connect|createConnection|send)\s*\([^()]{{0,200}}?\b\d{{1,5}}\s*,\s*{_NAME}"
     r"|/inet6?/(?:tcp|udp)/\d+/([\w.-]+)/\w+"

@@ -10,7 +10,7 @@ from pytest_saber.judge.network.contact import Contact, Way
 from pytest_saber.judge.shell.model import Command, Word
 
 _HOST = re.compile(
-    r"\A(?:[\w-]+\.)+[a-zA-Z]{2,}\Z|\A\d{1,3}(?:\.\d{1,3}){3}\Z|\A\[?[0-9a-fA-F:]*:[0-9a-fA-F:]+\]?\Z|\Alocalhost\Z"
+    r"\A(?:[\w-]+\.)+[a-zA-Z]{2,}\Z|\A\d{1,3}(?:\.\d{1,3}){3}\Z|\A\[?[0-9a-fA-F:]{0,40}:[0-9a-fA-F:]{1,40}\]?\Z|\Alocalhost\Z"
 )
 _CURL_VALUED = frozenset(
     [

@@ -32,7 +32,7 @@ _ASSIGNED = re.compile(
     r"(?::[ \t]*\w+[ \t]*)?=(?![=~>])"
 )
 _KEYWORD = re.compile(r"\s{0,200}[A-Za-z_]\w{0,100}\s{0,20}=(?![=~>])")
-_LOOP = re.compile(r"\bfor(?:each)?\b[ \t]*\(?[ \t]*(?:const |let |var |my )?[$@]?([A-Za-z_]\w*)[ \t]+(?:in|of)\b")
+_LOOP = re.compile(r"\bfor(?:each)?\b[ \t]*+(?:\([ \t]*+)?(?:const |let |var |my )?[$@]?([A-Za-z_]\w*)[ \t]+(?:in|of)\b")
 _HOMES = re.compile(
     r"(?:(?:pathlib\.)?Path\.home|require\(\s*['\"](?:node:)?os['\"]\s*\)\.homedir|(?:os\.)?homedir|Dir\.home)\s*(?:\(\s*\))?"
     r"|(?:os\.environ|ENV|\$ENV|\$_SERVER|process\.env)\s*[\[{]\s*['\"]?HOME['\"]?\s*[\]}]|process\.env\.HOME\b"

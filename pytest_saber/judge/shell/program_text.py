@@ -20,7 +20,7 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 _READS_ITSELF = re.compile(r"\.(?:read_text|read_bytes|open|text|bytes|arraybuffer|copy|stream)\s*\(", re.IGNORECASE)
-_PERL_OPENS = re.compile(r"\bopen\s*\(?\s*(?:my\s+)?[$\w{}]+\s*,\s*")
+_PERL_OPENS = re.compile(r"\bopen\s*+(?:\(\s*+)?(?:my\s+)?[$\w{}]+\s*,\s*")
 _RUBY_OPENS = re.compile(r"\b(?:File|IO)\.(?:read|open|binread|readlines|foreach|new)\s+(?=['\"])|(?<![\w.])open\s+(?=['\"])")
 _WRITING = re.compile(r"\A(?:[wax]b?t?|[wax]t|>>?(?::.*)?|w\w*)\Z")
 _RUNS = re.compile(
@@ -35,7 +35,7 @@ _RUNS_TOO = re.compile(r"(?<![\w.>$:])exec\s*(?:\(|(?=['\"]))")
 _PROGRAM_FIRST = re.compile(r"\A(?:execFile|spawn|child_process|Deno)")
 _PYTHON_IMPORT = re.compile(r"(?:^|[;\n])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))")
 _RELATIVE_IMPORT = re.compile(
-    r"(?:require(?:_relative)?\s*\(?\s*|from\s+|import\s*\(?\s*)['\"](\.{1,2}/[\w./-]+?)(?:\.[cm]?[jt]s|\.rb|\.php)?['\"]"
+    r"(?:require(?:_relative)?\s*+(?:\(\s*+)?|from\s+|import\s*+(?:\(\s*+)?)['\"](\.{1,2}/[\w./-]+?)(?:\.[cm]?[jt]s|\.rb|\.php)?['\"]"
 )
 _SHELL_QUOTES = re.compile(r"(?:%x|qx)\s*[({/|]([^)}/|]{1,4000})[)}/|]")
 _BACKTICKS = re.compile(r"`([^`\n]{1,4000})`")

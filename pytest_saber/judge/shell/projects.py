@@ -12,7 +12,7 @@ from pytest_saber.judge.shell.model import Command, ScriptText
 
 _MAX_STEPS = 40
 _LONG = 2_000
-_RULE = re.compile(r"^([A-Za-z0-9_.%/ -]+?)\s*::?(?!=)([^=\n]*)$")
+_RULE = re.compile(r"^( *+[A-Za-z0-9_.%/-]++(?: ++[A-Za-z0-9_.%/-]++)*+)\s*+::?(?!=)([^=\n]*)$")
 _ASSIGNMENT = re.compile(r"^(?:export\s+)?([A-Za-z_][\w.-]*)\s*[:?+]?=\s*(.*)$")
 
 

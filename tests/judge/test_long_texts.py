@@ -1,0 +1,69 @@
+"""Single texts as long as a state or a trace can hold them, each made for one pattern, which could need minutes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pytest_saber.judge import controls, gate_scripts, pins, pipeline_secrets, suppressions, workflows
+from pytest_saber.judge.network.code import code_contacts
+from pytest_saber.judge.shell import program_text, projects
+from pytest_saber.judge.shell.model import Command
+
+FILE = 64 << 10
+"""Most text that is kept of a file."""
+CODE = 99_000
+"""Most program text that is read, nearly."""
+END = "\x01"
+
+
+def _contacts(code: str) -> list[object]:
+    return list(code_contacts(Command(0, 1, "node", (), "node", code=code)))
+
+
+READ: list[tuple[str, Callable[[], object], object]] = [
+    ("loop", lambda: program_text.opened("for" + " " * CODE + END, "python3"), ()),
+    ("open of Perl", lambda: program_text.opened("open " + " " * CODE + END, "perl"), ()),
+    ("import", lambda: program_text.imports("import " + " " * CODE + END, "node"), ()),
+    ("require", lambda: program_text.imports("require " + " " * CODE + END, "node"), ()),
+    ("host", lambda: _contacts("socket host:" + " " * CODE + END), []),
+    ("requests", lambda: _contacts("Request(" * (CODE // 8)), []),
+    ("pipeline's names", lambda: list(pipeline_secrets.shown("", "Za" * (FILE // 2))), []),
+    ("pipeline's blank lines", lambda: list(workflows.weakened("", "\n" * FILE)), []),
+    ("pipeline's comments", lambda: workflows.events("on:" + "\n #x" * (FILE // 4)), frozenset()),
+    ("pipeline's blanks", lambda: list(controls.weakened_ci("", "sslVerify " + " " * FILE + END)), []),
+    ("pipeline's actions", lambda: list(pins.unpinned("", "uses:" * (FILE // 5) + END)), []),
+    ("threshold", lambda: list(controls.lower_thresholds("", "fail_under" + " " * FILE + END)), []),
+    ("assertion", lambda: controls.assertions("def test_a():\n    assert" + " " * FILE + END), {"test_a": 1}),
+    ("pragma", lambda: list(suppressions.suppressed("x\n", "x" + " " * FILE + "y")), []),
+    ("gem", lambda: list(pins.sources("Gemfile", "", "source " + " " * FILE + END)), []),
+    ("module", lambda: list(pins.sources("go.mod", "", "replace " * (FILE // 8))), []),
+    ("rule", lambda: projects.makefile("all" + " " * FILE + END)[1], {}),
+    ("script", lambda: list(gate_scripts.weakened("x\n", "x\n" + "sslVerify " + " " * FILE + END)), []),
+]
+
+
+@pytest.mark.parametrize(("read", "found"), [row[1:] for row in READ], ids=[row[0] for row in READ])
+def test_a_long_text_is_read_at_once(read: Callable[[], object], found: object) -> None:
+    assert read() == found
+
+
+def test_many_names_of_secrets_and_many_lines_are_not_multiplied() -> None:
+    bound = "\n".join(f"a{number}: ${{{{ secrets.b }}}}" for number in range(1_400))
+    lines = "\n".join(f"$c{number}" for number in range(4_000))
+    assert list(pipeline_secrets.shown("", f"{bound}\n{lines}")) == []
+
+
+@pytest.mark.parametrize("line", ["echo $TOKEN", "run: echo ${TOKEN}", "- echo ${TOKEN:-none}"])
+def test_a_bound_secret_is_told_by_its_variable(line: str) -> None:
+    found = list(pipeline_secrets.shown("", f"TOKEN: ${{{{ secrets.DEPLOY }}}}\n{line}\necho $OTHER"))
+    assert found == [f"a secret is printed into the log ('{line}')"]
+
+
+@pytest.mark.parametrize(
+    ("line", "targets"),
+    [("all: a b", ["all"]), ("  all  : a", ["all"]), ("a b.o  c%::", ["a", "b.o", "c%"]), ("CC := gcc", []), ("a ::= b", [])],
+)
+def test_rules_of_a_makefile(line: str, targets: list[str]) -> None:
+    assert sorted(projects.makefile(line + "\n\ttrue\n")[1]) == targets
