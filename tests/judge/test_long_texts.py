@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support import evidence as e
 
 from pytest_saber.judge import controls, gate_scripts, pins, pipeline_secrets, suppressions, workflows
 from pytest_saber.judge.network.code import code_contacts
@@ -47,6 +48,13 @@ READ: list[tuple[str, Callable[[], object], object]] = [
 @pytest.mark.parametrize(("read", "found"), [row[1:] for row in READ], ids=[row[0] for row in READ])
 def test_a_long_text_is_read_at_once(read: Callable[[], object], found: object) -> None:
     assert read() == found
+
+
+@pytest.mark.parametrize("program", ["python3", "node", "perl", "ruby", "php"])
+@pytest.mark.parametrize("word", ["include", "eval", "open", "import", "for", "exec", "system"])
+def test_a_long_program_is_read_at_once(program: str, word: str) -> None:
+    result = e.verdict(f"{program} <<'END'\nfetch('https://a.dev'); socket {word}{' ' * CODE}\nEND")
+    assert {"supply_chain", "outbound"}.issuperset(e.properties(result))
 
 
 def test_many_names_of_secrets_and_many_lines_are_not_multiplied() -> None:

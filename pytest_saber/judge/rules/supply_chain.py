@@ -89,8 +89,8 @@ _INSTALLERS = frozenset(
     ]
 )
 _RUNS_FETCHED = re.compile(
-    r"(?<![\w.>:$])(?:eval|execfile|compile|instance_eval|class_eval)\b\s*(?!\s*\{)\(?\s*|new Function\(|\bvm\.run\w+\("
-    r"|runpy\.run_path|SourceFileLoader|types\.ModuleType|import\(\s*['\"`]https?:|\binclude(?:_once)?\s*\(?\s*['\"]https?:"
+    r"(?<![\w.>:$])(?:eval|execfile|compile|instance_eval|class_eval)\b(?!\s*+\{)|new Function\(|\bvm\.run\w+\("
+    r"|runpy\.run_path|SourceFileLoader|types\.ModuleType|import\(\s*['\"`]https?:|\binclude(?:_once)?\s*+(?:\(\s*+)?['\"]https?:"
 )
 _RUNS_FETCHED_PYTHON = re.compile(r"(?<![\w.])exec\s*\(")
 """Program text that runs text which it did not hold itself."""
