@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pytest_saber.model.state import FileType, GitRepo, State
@@ -139,20 +139,27 @@ def _newest(repo: GitRepo, known: frozenset[str]) -> list[str]:
     """Commits of branches, tags and a detached HEAD that no repository of the baseline has. Stashes are made without hooks."""
     tips = [tip for ref, tip in repo.refs.items() if ref.startswith(("refs/heads/", "refs/tags/", _PUSHED))]
     tips += [repo.head] if repo.head and not repo.head.startswith("ref:") else []
-    new = (commit for commit in _reachable(repo, tips) if commit in repo.commits and commit not in known)
+    held = _reachable(tips, lambda oid: repo.commits[oid].parents if oid in repo.commits else ())
+    new = (commit for commit in held if commit in repo.commits and commit not in known)
     return sorted(new, key=lambda commit: (-repo.commits[commit].time, commit))
 
 
 def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
     branches = {
-        ref.replace(_PUSHED, "refs/heads/", 1): _reachable(repo, [tip])
+        ref.replace(_PUSHED, "refs/heads/", 1): tip
         for ref, tip in sorted(repo.refs.items())
         if ref.startswith(("refs/heads/", _PUSHED))
     }
+    children: dict[str, list[str]] = {}
+    for commit, entry in repo.commits.items():
+        for parent in entry.parents:
+            children.setdefault(parent, []).append(commit)
     visited = ["HEAD" if name == "HEAD" or name in repo.commits else f"refs/heads/{name}" for name in repo.checkouts]
     for commit in new:
         parents = repo.commits[commit].parents
-        holding = [ref for ref, commits in branches.items() if commit in commits]
+        # From the commit, not from the branches: an agent can make thousands of these.
+        above = _reachable([commit], lambda oid: children.get(oid, ()))
+        holding = [ref for ref, tip in branches.items() if tip in above]
         refs = tuple(dict.fromkeys([*holding, *visited]))[:_BRANCHES] or ("HEAD",)
         parent = parents[0] if parents else ""
         yield Question("pre-merge-commit" if len(parents) > 1 else "pre-commit", commit, parent, refs)
@@ -192,12 +199,13 @@ def _controls(hook: str, repo: GitRepo) -> Iterator[Question]:
         commit = parent
 
 
-def _reachable(repo: GitRepo, tips: Iterable[str]) -> frozenset[str]:
+def _reachable(tips: Iterable[str], following: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    """Commits that one comes to from `tips`, these included."""
     seen: set[str] = set()
     pending = list(tips)
     while pending:
         commit = pending.pop()
         if commit not in seen:
             seen.add(commit)
-            pending += repo.commits[commit].parents if commit in repo.commits else ()
+            pending += following(commit)
     return frozenset(seen)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import tracemalloc
 from dataclasses import replace
 
 from support import evidence as e
@@ -115,6 +117,23 @@ def test_the_newest_of_many_commits() -> None:
     (inquiry,) = asked(e.state({}, git=[local(hooks={"pre-commit": "x"})]), e.state({}, git=[local(commits)]))
     assert [question.commit for question in inquiry.questions] == ids[:2:-1]
     assert inquiry.left_out == (ids[2], ids[1], ids[0])
+
+
+def test_thousands_of_branches_need_little_memory() -> None:
+    ids = ["a" * 40, *(f"{number:040x}" for number in range(1, 3_000))]
+    commits = {oid: e.commit("More", [parent], time=n) for n, (parent, oid) in enumerate(itertools.pairwise(ids))}
+    refs = {f"refs/heads/b{number:04}": oid for number, oid in enumerate(reversed(ids[1:]))}
+    after = e.state({}, git=[local(commits, refs=refs)])
+    tracemalloc.start()
+    try:
+        (inquiry,) = asked(BEFORE, after)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 << 20
+    assert inquiry.questions[0].commit == ids[-1]
+    assert inquiry.questions[0].refs == ("refs/heads/b0000",)
+    assert inquiry.questions[-1].refs == tuple(f"refs/heads/b{number:04}" for number in range(4))
 
 
 def test_commits_that_were_pushed_and_are_in_no_branch_here() -> None:
