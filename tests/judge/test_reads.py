@@ -164,6 +164,7 @@ FILES = ["/w/a/.env", "/w/a/b/c.PEM", "/w/x.txt", "/v/.env"]
         ("find / -name .env", ["/w/a/.env", "/v/.env"]),
         ("find a /v -name '.e*'", ["/w/a/.env", "/v/.env"]),
         ("find . -maxdepth 1 -type f", ["/w/x.txt"]),
+        ("find . -maxdepth ² -name x.txt", ["/w/x.txt"]),
         ("find . -iname '*.pem'", ["/w/a/b/c.PEM"]),
         ("find . -path '*/b/*'", ["/w/a/b/c.PEM"]),
         ("find . -not -name '*.txt' -a ! -iname '*.pem'", ["/w/a/.env"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_saber.judge.shell.model import Command
@@ -79,7 +80,7 @@ def _groups(words: Sequence[str]) -> tuple[list[list[tuple[bool, str, str]]], in
             while position < len(words) and words[position] not in {";", "+"}:
                 position += 1
         elif word in _VALUED:
-            depth = int(value) if word == "-maxdepth" and value.isdigit() and len(value) < 4 else depth
+            depth = int(value) if word == "-maxdepth" and re.fullmatch("[0-9]{1,3}", value) else depth
             position += 1
         negated = False
     return groups, depth
