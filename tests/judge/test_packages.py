@@ -132,6 +132,11 @@ def test_a_password_in_an_address_is_not_shown() -> None:
     assert index.shown == "https://...@r.dev:8443/npm"
 
 
+def test_an_address_that_is_none_is_shown_all_the_same() -> None:
+    (index,) = indexes("/x/.npmrc", "registry=http://bot:hunter2@[r.dev/\n")
+    assert (index.host, index.shown) == ("", "http://...@[r.dev")
+
+
 def test_which_files_are_settings() -> None:
     assert all(
         is_settings(path) for path in ("/etc/pip.conf", "/h/.npmrc", "/etc/apt/sources.list.d/a.list", "/h/.cargo/config.toml")

@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from pytest_saber.judge import noise, places
 from pytest_saber.judge.network import host_of, remote_host
@@ -33,6 +32,7 @@ _VARIABLE = re.compile(
     r"|NPM_CONFIG_REGISTRY|npm_config_registry|YARN_(?:NPM_REGISTRY_SERVER|REGISTRY)|GOPROXY|CARGO_REGISTRIES_\w+_INDEX))"
     r"[\"']?(?:[ \t]*[=:][ \t]*|[ \t]+)[\"']?([^\s\"';,&|)]+)"
 )
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 _SETS_VARIABLES = re.compile(
     r"/(?:\.env(?:\.[\w.-]+)?|\.envrc|\.?bashrc|\.?profile|\.bash_profile|\.zshrc|\.zshenv|environment|Dockerfile[^/]*|Containerfile"
     r"|[^/]*compose[^/]*\.ya?ml|[Mm]akefile|[^/]+\.(?:sh|mk)|tox\.ini|noxfile\.py|justfile|Taskfile\.ya?ml)\Z"
@@ -56,10 +56,8 @@ class Index:
     @property
     def shown(self) -> str:
         """The address without a password in it."""
-        parts = urlsplit(self.address) if "://" in self.address else None
-        if parts is None or "@" not in parts.netloc:
-            return self.address
-        return urlunsplit(parts._replace(netloc="...@" + parts.netloc.rpartition("@")[2]))
+        # By pattern: `urlsplit` refuses some of what a hostile file may hold.
+        return _CREDENTIALS.sub("...@", self.address)
 
 
 @dataclass(frozen=True, slots=True)
