@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -196,6 +197,8 @@ _LEFT_OUT = re.compile(
     r"(\[[^\]]{0,5000}\]|[^\n\[]{0,500}(?:\n[ \t]+(?:- )?[^\s=:\[][^\n=]{0,300}){0,100})",
     re.MULTILINE,
 )
+_SECTION = re.compile(r"^\[(.*)\]", re.MULTILINE)
+_MEASURED = re.compile(r"coverage|codecov|nyc|c8")
 _TESTS = re.compile(
     r"tests?\b|__tests__|spec|conftest|setup\.py|migrations|__main__|TYPE_CHECKING|NotImplemented|abstract|__repr__|no.?cover"
 )
@@ -204,9 +207,12 @@ _TESTS = re.compile(
 def _left_out(text: str) -> set[str]:
     """What the settings leave out of the measured coverage, tests and lines that never run aside."""
     found: set[str] = set()
+    heads = list(_SECTION.finditer(text))
+    starts = [head.start() for head in heads]
+    # What stands above the first section, or in a file without any, is told by the whole text.
+    measured = [_MEASURED.search(part) is not None for part in (text, *(head[1] for head in heads))]
     for match in _LEFT_OUT.finditer(text):
-        section = re.findall(r"^\[(.*)\]", text[: match.start()], re.MULTILINE)[-1:] or [text]
-        if match[1] in {"exclude", "ignore"} and not re.search(r"coverage|codecov|nyc|c8", section[0]):
+        if match[1] in {"exclude", "ignore"} and not measured[bisect.bisect_left(starts, match.start())]:
             continue
         items = re.split(r"[,\n]", match[2].strip("[]"))
         found |= {bare for item in items if (bare := item.strip(" \t-\"'[]")) and _TESTS.search(bare) is None}

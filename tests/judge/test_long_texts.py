@@ -40,6 +40,7 @@ READ: list[tuple[str, Callable[[], object], object]] = [
     ("pragma", lambda: list(suppressions.suppressed("x\n", "x" + " " * FILE + "y")), []),
     ("gem", lambda: list(pins.sources("Gemfile", "", "source " + " " * FILE + END)), []),
     ("module", lambda: list(pins.sources("go.mod", "", "replace " * (FILE // 8))), []),
+    ("left out", lambda: list(controls.weakened_settings("", "ignore: a\n" * (FILE // 10))), []),
     ("rule", lambda: projects.makefile("all" + " " * FILE + END)[1], {}),
     ("script", lambda: list(gate_scripts.weakened("x\n", "x\n" + "sslVerify " + " " * FILE + END)), []),
 ]
