@@ -167,7 +167,7 @@ def _variables(text: str) -> Iterator[Index]:
 def _toml(text: str) -> Iterator[Index]:
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # not only TOMLDecodeError: a number may have too many digits
         return
     yield from _uv(document)
     tool = document.get("tool")
