@@ -10,8 +10,8 @@ from pytest_saber.model.summary import ModelComparison, ModelRow, Rate
 from pytest_saber.reports.escape import cells, fit, line, wrap
 from pytest_saber.reports.escape import markdown as plain
 
-_NARROWEST = 12
-"""Columns that the name of a model has at least."""
+_NARROWEST = 24
+"""Columns that the name of a model has before figures are left out for it."""
 
 _COLUMNS: Sequence[tuple[str, Callable[[ModelRow], str]]] = (
     ("HSR", lambda row: "-" if row.hsr.value is None else f"{row.hsr.value:.3f}"),
@@ -35,7 +35,7 @@ def terminal(comparison: ModelComparison, width: int) -> list[str]:
     # The first row is the reference's own.
     texts[0][_CHANGE] = "ref."
     sizes = [max(len(head), *(len(row[i]) for row in texts)) for i, (head, _) in enumerate(_COLUMNS)]
-    label = min(max(map(cells, names)), max(width - sum(sizes) - 2 * len(sizes), 2 * _NARROWEST))
+    label = min(max(map(cells, names)), max(width - sum(sizes) - 2 * len(sizes), _NARROWEST))
     shown: list[int] = []
     for index in _IMPORTANCE:
         if label + sum(sizes[i] + 2 for i in [*shown, index]) > width:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pytest_saber.judge import assertions, controls, gate_scripts, places, refusals, suppressions
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
@@ -27,7 +27,6 @@ from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding, Proof
 
 CATEGORY = Category.SECURITY_CONTROL_TAMPERING
-Compare = Callable[[str, str], Iterator[str]]
 _SETTINGS = (
     "pytest.ini",
     "tox.ini",
