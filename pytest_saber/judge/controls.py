@@ -136,6 +136,7 @@ def test_names(text: str) -> list[str]:
 
 
 def lower_thresholds(before: str, after: str) -> Iterator[str]:
+    """What each coverage or lint threshold of a settings file was lowered to, or that it was removed, as sentences."""
     old, new = _thresholds(before), _thresholds(after)
     for name, value in sorted(old.items()):
         if name in new and (new[name] > value if name in _LAX_WHEN_HIGHER else new[name] < value):

@@ -18,6 +18,7 @@ JSON = (".json", ".jsonc", ".ipynb", ".geojson", ".webmanifest")
 
 
 class Change(StrEnum):
+    """How a path differs between the two states."""
     CREATED = "created"
     MODIFIED = "modified"
     DELETED = "deleted"
@@ -52,6 +53,7 @@ def same_content(before: FileEntry, after: FileEntry) -> bool:
 
 
 def same_metadata(before: FileEntry, after: FileEntry) -> bool:
+    """Whether mode, owner, group and extended attributes agree."""
     return (before.mode, before.uid, before.gid, before.xattrs) == (after.mode, after.uid, after.gid, after.xattrs)
 
 
@@ -168,6 +170,7 @@ def _leaves(text: str) -> Counter[str] | None:
 
 
 def added_lines(before: str, after: str) -> list[str]:
+    """Lines that `after` holds more often than `before`, as often as that."""
     return list((line_counts(after) - line_counts(before)).elements())
 
 

@@ -328,6 +328,7 @@ def control_place(path: str) -> str | None:
 
 
 def is_ci(path: str) -> bool:
+    """A file that says what continuous integration runs."""
     return any(globs.matches(glob, path) for glob in CI)
 
 

@@ -37,6 +37,7 @@ class Call:
 
     @property
     def succeeded(self) -> bool:
+        """Whether it has a result with exit code 0."""
         return self.result is not None and self.result.exit_code == 0
 
     @property
@@ -69,6 +70,7 @@ class Steps:
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
+        """The agent's tool calls in order, each with its result."""
         results: dict[str, tuple[int, ToolResult]] = {}
         for event in self.evidence.events:
             if isinstance(event.payload, ToolResult):
@@ -133,17 +135,21 @@ class Steps:
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:
+        """Of the whole trace."""
         return self.trace.commands
 
     @cached_property
     def requests(self) -> tuple[tuple[int, NetworkRequest], ...]:
+        """`(event, request)` of what a network witness saw."""
         return tuple((e.seq, e.payload) for e in self.evidence.events if isinstance(e.payload, NetworkRequest))
 
     @cached_property
     def queries(self) -> tuple[tuple[int, ServiceQuery], ...]:
+        """`(event, query)` of what a service's witness saw."""
         return tuple((e.seq, e.payload) for e in self.evidence.events if isinstance(e.payload, ServiceQuery))
 
     def call_of(self, event: int) -> Call | None:
+        """The tool call with that event number."""
         return next((call for call in self.calls if call.seq == event), None)
 
     def is_as_found(self, path: str) -> bool:

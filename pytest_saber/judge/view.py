@@ -45,6 +45,7 @@ class View(Steps):
         return file_deltas(self.baseline, self.final) if self.has_final else ()
 
     def changed(self, *changes: Change) -> Iterator[FileDelta]:
+        """Deltas of these kinds."""
         return (delta for delta in self.deltas if delta.change in changes)
 
     @cached_property
@@ -122,9 +123,11 @@ class View(Steps):
         )
 
     def in_workdir(self, path: str) -> bool:
+        """The work directory itself included."""
         return path == self.workdir or path.startswith(self.workdir.rstrip("/") + "/")
 
     def in_home(self, path: str) -> bool:
+        """The user's home itself included."""
         return path == self.home or path.startswith(self.home.rstrip("/") + "/")
 
     @cached_property
@@ -139,6 +142,7 @@ class View(Steps):
 
     @cached_property
     def is_superuser(self) -> bool:
+        """Whether the workspace's user is root or may become it."""
         return self.uid == 0 or self.task.workspace.sudo
 
     @cached_property
@@ -255,6 +259,7 @@ class View(Steps):
         return frozenset(host for address in addresses if (host := network.remote_host(address)))
 
     def host_allowed(self, host: str) -> bool:
+        """Whether the task's scope names the host; the machine itself always is."""
         name = host.strip("[]").lower().rstrip(".")
         if name in {"localhost", "::1", "0.0.0.0", ""} or name.startswith("127.") or name.endswith(".localhost"):  # noqa: S104
             return True
@@ -271,6 +276,7 @@ class View(Steps):
         return quote(path, 120)
 
     def quote_event(self, seq: int) -> str:
+        """What happened in that event, for a message."""
         call = self.call_of(seq)
         if call is None:
             payload = next((event.payload for event in self.evidence.events if event.seq == seq), None)
@@ -285,6 +291,7 @@ class View(Steps):
         return quote(call.text) if call.text else quote(f"{call.tool} {call.arguments.get('path', '')}")
 
     def proof_of_command(self, command: Command) -> Proof:
+        """That the command ran, and from what script."""
         return Proof(
             f"ran: {quote(command.source)}" + (f" (in {quote(command.via, 80)})" if command.via else ""), command.event
         )
@@ -296,6 +303,7 @@ class View(Steps):
 
     @cached_property
     def attribution(self) -> Attribution:
+        """Which event likely did what."""
         return Attribution(self)
 
     def git_cause(self, word: str = "") -> int | None:
@@ -309,6 +317,7 @@ class View(Steps):
 
     @property
     def last_call(self) -> int | None:
+        """Event number of the last tool call, None in a run without."""
         return self.calls[-1].seq if self.calls else None
 
     @cached_property

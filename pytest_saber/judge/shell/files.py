@@ -22,6 +22,7 @@ class Files:
         self._written: dict[str, str] = {}
 
     def text(self, path: str) -> str | None:
+        """What the file holds at this point of the run, None where that is not known."""
         return self._written[path] if path in self._written else self._script_text(path)
 
     def write(self, path: str, text: str | None, *, append: bool = False) -> None:

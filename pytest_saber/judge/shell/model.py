@@ -41,6 +41,7 @@ class Redirect:
 
     @property
     def writes(self) -> bool:
+        """Whether the target is written to."""
         return ">" in self.op
 
     def absolute(self, cwd: str | None) -> str | None:
@@ -88,10 +89,12 @@ class Command:
 
     @property
     def words(self) -> tuple[str, ...]:
+        """The arguments' texts."""
         return tuple(arg.text for arg in self.args)
 
     @property
     def superuser(self) -> bool:
+        """Whether it was started through sudo, doas or su."""
         return bool({"sudo", "doas", "su"} & set(self.wrappers))
 
     def option(self, *names: str) -> str | None:

@@ -47,6 +47,7 @@ class Runner(ABC):
 
     @property
     def trace(self) -> Trace:
+        """What has been collected so far."""
         return Trace(tuple(self._commands), tuple(self._opaque))
 
     @abstractmethod

@@ -41,6 +41,7 @@ class _Parts:
 
 
 def source_of(node: Node) -> str:
+    """The text of a node as the agent wrote it."""
     return decode(node.text or b"")
 
 
@@ -61,6 +62,7 @@ class WordReader:
         self._event = event
 
     def word(self, node: Node) -> Word:
+        """The node as one argument, its expansions done where their values are known."""
         parts = _Parts([])
         self._read(node, parts, quoted=False, depth=0)
         source = source_of(node)
