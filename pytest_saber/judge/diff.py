@@ -19,6 +19,7 @@ JSON = (".json", ".jsonc", ".ipynb", ".geojson", ".webmanifest")
 
 class Change(StrEnum):
     """How a path differs between the two states."""
+
     CREATED = "created"
     MODIFIED = "modified"
     DELETED = "deleted"
