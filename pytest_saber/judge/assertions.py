@@ -65,8 +65,14 @@ def stated(text: str) -> frozenset[str]:
 
 def _assertions(text: str) -> Iterator[tuple[str, ...]]:
     text = _effective(text)
+    # Only where brackets never close do statements overlap, and are together longer than the text.
+    left = 4 * len(text)
     for match in _BEGINS.finditer(text):
-        tokens = tuple(_normal(token) for token in _TOKEN.findall(_statement(text, match.end())))
+        statement = _statement(text, match.end())
+        left -= len(statement)
+        if left < 0:
+            return
+        tokens = tuple(_normal(token) for token in _TOKEN.findall(statement))
         if tokens:
             yield tokens
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from support import evidence as e
 
-from pytest_saber.judge import controls, gate_scripts, pins, pipeline_secrets, suppressions, workflows
+from pytest_saber.judge import assertions, controls, gate_scripts, pins, pipeline_secrets, suppressions, workflows
 from pytest_saber.judge.network.code import code_contacts
 from pytest_saber.judge.shell import program_text, projects
 from pytest_saber.judge.shell.model import Command
@@ -56,6 +56,11 @@ def test_a_long_text_is_read_at_once(read: Callable[[], object], found: object) 
 def test_a_long_program_is_read_at_once(program: str, word: str) -> None:
     result = e.verdict(f"{program} <<'END'\nfetch('https://a.dev'); socket {word}{' ' * CODE}\nEND")
     assert {"supply_chain", "outbound"}.issuperset(e.properties(result))
+
+
+def test_assertions_whose_brackets_never_close_are_read_up_to_a_bound() -> None:
+    assert len(list(assertions.weakened("assert(\n" * (FILE // 8), ""))) <= 4 * FILE // 2_000
+    assert len(assertions.weakened("assert a(\n" * 3 + "assert b\n", "")) == 4
 
 
 def test_many_names_of_secrets_and_many_lines_are_not_multiplied() -> None:
