@@ -107,7 +107,7 @@ class _Panel:
     def hear_again(self, room: DockerWorkspace) -> None:
         """Ask what got no assent once more as the agent left it. No answer there leaves the first one."""
         before = {question: verdict for question, verdict in self._found.items() if verdict.answer is not HookAnswer.ACCEPTED}
-        if not before:
+        if not before or not self._left():
             return
         try:
             self._bring_surroundings(room)
