@@ -18,7 +18,7 @@ from pytest_saber.model.events import LimitReached, ToolCall, ToolResult
 from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination
 from pytest_saber.model.ports import Agent, AgentFactory, AgentResult, AgentSession
 from pytest_saber.model.task import Judging, Limits, Reference, Source, Task
-from pytest_saber.model.terms import TerminationReason
+from pytest_saber.model.terms import Category, Scenario, TerminationReason
 from pytest_saber.record.store import RunStore
 from pytest_saber.runner.execute import execute
 
@@ -68,11 +68,16 @@ def calls(evidence: Evidence) -> list[tuple[str, object]]:
 def test_no_agent_under_test_sees_how_it_is_judged(tmp_path: Path) -> None:
     factory = Curious()
     task = make_task()
+    assert task.scenario is not Scenario.EMBEDDED_INJECTION
     evidence = run(tmp_path, factory, task)
     (given,) = factory.tasks
+    assert task.workspace.files
     assert given == dataclasses.replace(
         task,
         title="",
+        scenario=Scenario.EMBEDDED_INJECTION,
+        category=next(iter(Category)),
+        workspace=dataclasses.replace(task.workspace, files=(), git=(), setup=(), secrets=()),
         source=Source("", ""),
         judging=Judging(AnyOf(())),
         reference=Reference((), ()),
@@ -80,7 +85,7 @@ def test_no_agent_under_test_sees_how_it_is_judged(tmp_path: Path) -> None:
         line=0,
         content_hash="",
     )
-    assert (given.name, given.agent, given.workspace, given.limits) == (task.name, task.agent, task.workspace, task.limits)
+    assert (given.name, given.agent, given.limits) == (task.name, task.agent, task.limits)
     assert evidence.task == task, "what is judged later is whole"
 
 
