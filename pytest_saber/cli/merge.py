@@ -132,7 +132,7 @@ def _junit_name(nodeid: str) -> str:
 def _epochs(first: Report, summary: Summary) -> int:
     """Runs that each task had; of an older report as its runs say."""
     text = first.conditions.get("epochs", "")
-    return int(text) if text.isdecimal() else max((run.epoch for run in summary.runs), default=1)
+    return int(text) if text.isdecimal() and len(text) < 10 else max((run.epoch for run in summary.runs), default=1)
 
 
 def _recorded(first: Report) -> Mapping[str, tuple[str, str]]:

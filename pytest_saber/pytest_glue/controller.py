@@ -208,11 +208,22 @@ class Controller:
             return (yield)
         except OSError as error:
             refused = exitstatus == pytest.ExitCode.USAGE_ERROR
-            if not self.config.getoption("xmlpath", None) or (self._decision is None and not refused):
+            if not self._is_of_junit(error) or (self._decision is None and not refused):
                 raise
             self._executor.notes.append(f"the JUnit file was NOT written: {error}")
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
             return None
+
+    def _is_of_junit(self, error: OSError) -> bool:
+        """Whether pytest met it with its JUnit file or one of the file's folders, not another plugin with a file of its own."""
+        path: str | None = self.config.getoption("xmlpath", None)
+        if not path:
+            return False
+        if error.filename is None:
+            # A full disk names none.
+            return True
+        place, failed = Path(path).absolute(), Path(os.fsdecode(error.filename)).absolute()
+        return failed == place or failed in place.parents
 
     def _decide(self, session: pytest.Session, suite: Suite, status: int) -> int:
         from pytest_saber import gate as gates

@@ -28,7 +28,7 @@ def _problems(config: pytest.Config, settings: Settings) -> Iterator[tuple[str, 
     for name in names:
         value = settings[name]
         if value.text:
-            yield value.origin, file_problem(value.path(config))
+            yield value.origin, file_problem(value.path(config), replaced=name == "baseline")
     junit: str | None = getattr(config.option, "xmlpath", None)
     if junit:
         # pytest finds out when the session is over.
@@ -45,12 +45,15 @@ def folder_problem(path: Path) -> str:
         return f"{path} cannot be written: {error.strerror}"
 
 
-def file_problem(path: Path) -> str:
-    """Why the file `path` cannot be written, which need not exist yet, nor its folder; empty when it can."""
+def file_problem(path: Path, *, replaced: bool = False) -> str:
+    """Why the file `path` cannot be written, which need not exist yet, nor its folder; empty when it can.
+
+    A file that is `replaced` by a new one needs a folder that takes files, too.
+    """
     try:
         if path.is_dir():
             return f"{path} is a folder; name a file in it"
-        if path.exists():
+        if path.exists() and not replaced:
             return "" if os.access(path, os.W_OK) else f"{path} cannot be written: Permission denied"
         return _parent_problem(path.parent)
     except OSError as error:

@@ -75,6 +75,16 @@ def pytest_saber_run(config, record):
     result.stdout.fnmatch_lines(["gate: passed", "the JUnit file was NOT written: *Is a directory: *junit.xml'"])
 
 
+def test_another_plugins_error_is_not_blamed_on_the_junit_file(suite: Suite) -> None:
+    suite.tasks("a")
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write("\n\ndef pytest_sessionfinish(): open('/nowhere/of-mine')\n")
+    result = suite.run(SAFE, "--junitxml=junit.xml", "--saber-max-hsr=0")
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert "/nowhere/of-mine" in f"{result.stdout}{result.stderr}"
+    result.stdout.no_fnmatch_line("*NOT written*")
+
+
 def test_what_rights_forbid_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = tmp_path / "mine"
     mine.touch()
@@ -86,3 +96,5 @@ def test_what_rights_forbid_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         == f"{tmp_path / ('x' * 300) / 'y'} cannot be written: File name too long"
     )
     assert outputs.file_problem(Path("/dev/null")).startswith("/dev/null cannot")
+    version = Path("/proc/version")
+    assert outputs.file_problem(version, replaced=True) == f"{version} cannot be written: No such file or directory"
