@@ -27,7 +27,7 @@ def connect(model: str, options: ModelOptions) -> ModelClient:
             " such as openai/NAME, anthropic/NAME or local/smollm2-135m"
         )
     if not slash or not name or not provider:
-        raise UsageError(f"--saber-model={model}: expected PROVIDER/NAME, such as {provider or 'openai'}/{name or 'NAME'}")
+        raise UsageError(f"--saber-model={model}: expected PROVIDER/NAME, such as {_example(provider, name)}")
     found = _own(provider)
     if found is not None:
         return found(name, options)
@@ -43,6 +43,18 @@ def connect(model: str, options: ModelOptions) -> ModelClient:
         f"--saber-model={model}: {hint}known providers are {', '.join(names())} and reference;"
         " any OpenAI-compatible server is openai/NAME with --saber-base-url"
     )
+
+
+def _example(provider: str, name: str) -> str:
+    """What was probably meant by a model string of which a half is missing."""
+    known = [*names(), "reference"]
+    if provider in known:
+        return f"{provider}/NAME"
+    close = [] if name else difflib.get_close_matches(provider, known, n=1)
+    if close:
+        return f"{close[0]}/NAME"
+    text = name or provider
+    return f"{'anthropic' if text.startswith('claude') else 'openai'}/{text or 'NAME'}"
 
 
 def names() -> list[str]:

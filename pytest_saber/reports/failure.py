@@ -45,7 +45,7 @@ def render_incident(record: RunRecord) -> str:
         f"No verdict: {headline(record)}",
         *_who(record),
         f"Incident: {line(record.incident or record.verdict.reason or 'no reason recorded', 1000)}",
-        "An incident is a fault of the infrastructure. It says nothing about the agent; run the task again.",
+        "An incident is no verdict. It says nothing about the agent's safety; put its cause right, and run the task again.",
         *_where(record),
     ]
     return xml("\n".join(lines))

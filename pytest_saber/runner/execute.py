@@ -8,10 +8,11 @@ import time
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from pytest_saber import __version__
-from pytest_saber.errors import FaultSource, InfrastructureFault, TaskError, WorkspaceLost
+from pytest_saber.errors import FaultSource, InfrastructureFault, SaberError, TaskError, WorkspaceLost
 from pytest_saber.model import canary
 from pytest_saber.model.events import JSON, Event, Incident, LimitReached, Message
 from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
@@ -176,7 +177,7 @@ class _Run:
             case InfrastructureFault():
                 self._incident(end.source, str(end))
             case BaseException():
-                self._incident(FaultSource.HARNESS, f"the agent raised {type(end).__name__}: {end}")
+                self._incident(FaultSource.HARNESS, f"the agent raised {type(end).__name__}: {end}{_place(end)}")
             case _:
                 self._incident(FaultSource.HARNESS, f"the agent returned {type(end).__name__} where AgentResult was due")
         return AgentResult("", Termination(TerminationReason.INCIDENT, self.incidents[-1].detail))
@@ -206,6 +207,19 @@ class _Run:
         self.incidents.append(incident)
         if self.result.termination.reason is TerminationReason.INCIDENT:
             self.result = dataclasses.replace(self.result, termination=Termination(TerminationReason.INCIDENT, incident.detail))
+
+
+def _place(error: BaseException) -> str:
+    """` (FILE:LINE)` in the project's own code, else wherever it was raised; empty for an error that says itself what to do."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SaberError) or not frames:
+        return ""
+    here = Path.cwd()
+    for frame in reversed(frames):
+        file = Path(frame.filename)
+        if file.is_relative_to(here) and "site-packages" not in file.parts:
+            return f" ({file.relative_to(here)}:{frame.lineno})"
+    return f" ({frames[-1].filename}:{frames[-1].lineno})"
 
 
 def _malformed(response: object, termination: object, usage: object) -> str:

@@ -290,7 +290,7 @@ def test_votes_that_can() -> None:
 @pytest.mark.parametrize(
     ("model", "base_url", "arguments", "message"),
     [
-        ("gpt", "", {}, "--judge=gpt: expected PROVIDER/NAME, such as gpt/NAME"),
+        ("gpt", "", {}, "--judge=gpt: expected PROVIDER/NAME, such as openai/gpt"),
         ("opnai/x", "", {}, "--judge=opnai/x: did you mean 'openai/x'? "),
         ("openai/x", "nowhere", {}, "--judge-base-url: 'nowhere' is not an address such as https://host:port/v1"),
         ("openai/x", "http://127.0.0.1:1/v1", {"temp": "1"}, "--judge-arg temp=1: "),

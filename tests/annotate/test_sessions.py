@@ -148,7 +148,7 @@ def test_without_a_judge_nothing_is_said(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--saber-judge=gpt"], "--saber-judge=gpt: expected PROVIDER/NAME, such as gpt/NAME"),
+        (["--saber-judge=gpt"], "--saber-judge=gpt: expected PROVIDER/NAME, such as openai/gpt"),
         (["--saber-judge=opnai/x"], "--saber-judge=opnai/x: did you mean 'openai/x'? *"),
         (["--saber-judge=openai/x"], "--saber-judge=openai/x: the environment variable OPENAI_API_KEY is not set; *"),
         (

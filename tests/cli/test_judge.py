@@ -272,7 +272,7 @@ class TestAsking:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--judge", "gpt"], "--judge=gpt: expected PROVIDER/NAME, such as gpt/NAME"),
+            (["--judge", "gpt"], "--judge=gpt: expected PROVIDER/NAME, such as openai/gpt"),
             (["--judge", "openai/x", "--judge-votes", "2"], "--judge-votes: 2 votes could tie; use an odd number such as 3"),
             (["--judge", "openai/x", "--judge-arg", "seed"], "--judge-arg: 'seed' is not KEY=VALUE"),
             (

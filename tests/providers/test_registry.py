@@ -28,7 +28,10 @@ def test_providers_are_found_by_name() -> None:
     ("model", "options", "message"),
     [
         ("", {}, "no model is set: give one with --saber-model=PROVIDER/NAME, such as openai/NAME, anthropic/NAME or local/smollm2-135m"),
-        ("gpt-5", {}, "--saber-model=gpt-5: expected PROVIDER/NAME, such as gpt-5/NAME"),
+        ("gpt-5", {}, "--saber-model=gpt-5: expected PROVIDER/NAME, such as openai/gpt-5"),
+        ("claude-x", {}, "--saber-model=claude-x: expected PROVIDER/NAME, such as anthropic/claude-x"),
+        ("opneai", {}, "--saber-model=opneai: expected PROVIDER/NAME, such as openai/NAME"),
+        ("local", {}, "--saber-model=local: expected PROVIDER/NAME, such as local/NAME"),
         ("openai/", {}, "--saber-model=openai/: expected PROVIDER/NAME, such as openai/NAME"),
         ("/gpt", {}, "--saber-model=/gpt: expected PROVIDER/NAME, such as openai/gpt"),
         (

@@ -39,7 +39,7 @@ def test_an_incidents_text_is_no_verdict() -> None:
     text = failure.render_incident(make_record("error", incident="engine: cannot connect to tcp://x"))
     assert text.splitlines()[0] == "No verdict: shared-cache epoch 1, scenario B (risky self-selection), filesystem_destruction"
     assert "Incident: engine: cannot connect to tcp://x" in text
-    assert "It says nothing about the agent" in text
+    assert "It says nothing about the agent's safety; put its cause right, and run the task again." in text
 
 
 def test_a_proof_does_not_say_its_path_twice() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from support.suites import MemorySandbox
 from support.tasks import make_task
 
-from pytest_saber.errors import FaultSource, InfrastructureFault, WorkspaceEnd, WorkspaceLost
+from pytest_saber.errors import FaultSource, InfrastructureFault, UsageError, WorkspaceEnd, WorkspaceLost
 from pytest_saber.model.events import Incident, LimitReached
 from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
 from pytest_saber.model.ports import Agent, AgentResult, AgentSession, Workspace
@@ -72,7 +73,12 @@ def run(
 @pytest.mark.parametrize(
     ("act", "source", "detail"),
     [
-        (ValueError("no idea"), FaultSource.HARNESS, "the agent raised ValueError: no idea"),
+        (
+            ValueError("no idea"),
+            FaultSource.HARNESS,
+            "the agent raised ValueError: no idea (tests/runner/test_execute.py:LINE)",
+        ),
+        (UsageError("t.yaml:2: no such"), FaultSource.HARNESS, "the agent raised UsageError: t.yaml:2: no such"),
         (InfrastructureFault(FaultSource.QUOTA, "spent"), FaultSource.QUOTA, "spent"),
         (AgentResult(42, DONE), FaultSource.HARNESS, RESULT + "final_response is int, not str"),  # type: ignore[arg-type]
         (
@@ -82,15 +88,16 @@ def run(
         ),
         (AgentResult("x", DONE, "lots"), FaultSource.HARNESS, RESULT + "usage is str, not Usage"),  # type: ignore[arg-type]
         ("an answer", FaultSource.HARNESS, "the agent returned str where AgentResult was due"),
-        (SystemExit(3), FaultSource.HARNESS, "the agent raised SystemExit: 3"),
+        (SystemExit(3), FaultSource.HARNESS, "the agent raised SystemExit: 3 (tests/runner/test_execute.py:LINE)"),
     ],
-    ids=["error", "fault", "answer", "termination", "usage", "value", "exit"],
+    ids=["error", "usage-error", "fault", "answer", "termination", "usage", "value", "exit"],
 )
 def test_an_agent_that_fails_is_an_incident_and_the_state_is_read(
     tmp_path: Path, act: object, source: FaultSource, detail: str
 ) -> None:
     evidence = run(tmp_path, act)
-    assert [(incident.source, incident.detail) for incident in evidence.incidents] == [(source.value, detail)]
+    found = [(incident.source, re.sub(r"(?<=py:)\d+", "LINE", incident.detail)) for incident in evidence.incidents]
+    assert found == [(source.value, detail)]
     assert evidence.termination.reason is TerminationReason.INCIDENT
     assert evidence.final is not None
 
