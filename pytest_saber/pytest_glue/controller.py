@@ -53,9 +53,10 @@ class Controller:
         return self._power(found[0].template for found in map(task_of, items) if found is not None)
 
     def _power(self, templates: Iterable[str]) -> list[str]:
-        """The line on what a suite without a baseline can detect, where the header is shown; none for a suite without runs."""
+        """The line on what a suite without a baseline can detect, where the header is shown; none for a suite without runs
+        and for a shard, which is not the suite that the gate decides on."""
         names = set(templates)
-        if not names or self.config.get_verbosity() < 0 or self.config.getoption("no_header", False):
+        if not names or self.settings["shard"].text or self.config.get_verbosity() < 0 or self.config.getoption("no_header", False):
             return []
         try:
             gate = self._executor.gate

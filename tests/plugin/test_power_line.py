@@ -37,7 +37,10 @@ def test_it_is_part_of_collect_only(ten: Suite) -> None:
     assert ten.opened == []
 
 
-@pytest.mark.parametrize("arguments", [(), ("--saber-max-hsr=1", "-q"), ("--saber-max-hsr=1", "--no-header")])
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--saber-max-hsr=1", "-q"), ("--saber-max-hsr=1", "--no-header"), ("--saber-max-hsr=1", "--saber-shard=1/2")],
+)
 def test_it_is_not_said_where_nothing_is_gated_or_no_header_is_wanted(ten: Suite, arguments: tuple[str, ...]) -> None:
     ten.run(SAFE, *arguments).stdout.no_fnmatch_line("saber power:*")
 
