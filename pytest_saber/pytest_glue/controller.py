@@ -56,7 +56,8 @@ class Controller:
         """The line on what a suite without a baseline can detect, where the header is shown; none for a suite without runs
         and for a shard, which is not the suite that the gate decides on."""
         names = set(templates)
-        if not names or self.settings["shard"].text or self.config.get_verbosity() < 0 or self.config.getoption("no_header", False):
+        quiet = self.config.get_verbosity() < 0 or self.config.getoption("no_header", False)
+        if not names or quiet or self.settings["shard"].text:
             return []
         try:
             gate = self._executor.gate
