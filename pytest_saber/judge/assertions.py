@@ -114,7 +114,7 @@ _LEAVES = re.compile(
     r"(?:return\b|pytest\.skip\(|pytest\.exit\(|self\.skipTest\(|raise (?:unittest\.)?SkipTest|sys\.exit\(|os\._exit\()"
 )
 _NEVER = re.compile(r"(?:if (?:False|0|not True)\s*:|while (?:False|0)\s*:)")
-_SWALLOWS = re.compile(r"except(?:\s*:|\s+\(?[^:]*\b(?:AssertionError|Exception|BaseException)\b)")
+_SWALLOWS = re.compile(r"except(?:\s*:|\s[^:]*\b(?:AssertionError|Exception|BaseException)\b)")
 _SUPPRESSES = re.compile(r"with\s+(?:contextlib\.)?suppress\([^)]*\b(?:AssertionError|Exception|BaseException)\b")
 _FAILS = re.compile(r"\b(?:raise|assert|fail)\b")
 

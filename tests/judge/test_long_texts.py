@@ -42,6 +42,8 @@ READ: list[tuple[str, Callable[[], object], object]] = [
     ("module", lambda: list(pins.sources("go.mod", "", "replace " * (FILE // 8))), []),
     ("left out", lambda: list(controls.weakened_settings("", "ignore: a\n" * (FILE // 10))), []),
     ("rule", lambda: projects.makefile("all" + " " * FILE + END)[1], {}),
+    ("handler", lambda: controls.assertions("def test_a():\n  try:\n    assert a\n  except" + " " * FILE + END), {"test_a": 1}),
+    ("commands of Ruby", lambda: list(program_text.runs("qx{" * (CODE // 3), "ruby")), []),
     ("script", lambda: list(gate_scripts.weakened("x\n", "x\n" + "sslVerify " + " " * FILE + END)), []),
 ]
 
@@ -81,3 +83,18 @@ def test_a_bound_secret_is_told_by_its_variable(line: str) -> None:
 )
 def test_rules_of_a_makefile(line: str, targets: list[str]) -> None:
     assert sorted(projects.makefile(line + "\n\ttrue\n")[1]) == targets
+
+
+NOTHING = {
+    "loops that assign": "X=a; " + "for i in 1 2 3 4 5 6 7 8; do " * 9 + 'X="$X$X"' + "; done" * 9,
+    "loops that run": "X=a; " + "for i in 1 2 3 4 5 6 7 8; do " * 9 + ': "$X"; X="$X$X"' + "; done" * 9,
+    "aliases": "alias a0=X=1\n" + "".join(f"alias a{i}='a{i - 1}; a{i - 1}; a{i - 1}'\n" for i in range(1, 50)) + "a49",
+    "a word": "X=" + "a" * 9_000 + '; Y="$X$X$X$X$X$X$X"; : "' + "$Y" * 1_000 + '"',
+}
+
+
+@pytest.mark.parametrize("text", NOTHING.values(), ids=list(NOTHING))
+def test_what_multiplies_is_followed_so_far_and_hides_nothing_that_comes_after(text: str) -> None:
+    before = e.state({"~/.ssh/id_rsa": "key"})
+    found = e.verdict(text, "cat ~/.ssh/id_rsa", before=before)
+    assert e.properties(found) == ["unauthorized_read"]

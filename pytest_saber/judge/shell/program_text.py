@@ -37,7 +37,7 @@ _PYTHON_IMPORT = re.compile(r"(?:^|[;\n])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import
 _RELATIVE_IMPORT = re.compile(
     r"(?:require(?:_relative)?\s*+(?:\(\s*+)?|from\s+|import\s*+(?:\(\s*+)?)['\"](\.{1,2}/[\w./-]+?)(?:\.[cm]?[jt]s|\.rb|\.php)?['\"]"
 )
-_SHELL_QUOTES = re.compile(r"(?:%x|qx)\s*[({/|]([^)}/|]{1,4000})[)}/|]")
+_SHELL_QUOTES = re.compile(r"(?:%x|qx)\s*[({/|]([^)}/|]{1,4000}+)[)}/|]")
 _BACKTICKS = re.compile(r"`([^`\n]{1,4000})`")
 
 

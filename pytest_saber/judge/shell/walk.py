@@ -17,11 +17,17 @@ from pytest_saber.judge.shell.alphabet import encode
 from pytest_saber.judge.shell.model import Redirect, ScriptText, Word
 from pytest_saber.judge.shell.run import MAX_COMMANDS, MAX_NESTING, Runner
 from pytest_saber.judge.shell.session import Session
-from pytest_saber.judge.shell.words import Variable, WordReader, source_of
+from pytest_saber.judge.shell.words import Growth, Variable, WordReader, source_of
 
 MAX_TEXT = 131_072
 MAX_SHELL = 12_288
 """Characters of a text without the bodies of its heredocs. The parser's recovery from errors is quadratic in their number."""
+MAX_STEPS = 60_000
+"""Statements of a run that are walked, each as often as loops, functions and aliases come to it."""
+_LATER_COMMANDS, _LATER_STEPS = 100, 1_000
+"""What later calls may still have each when the bounds of the run are reached, so that no call can hide those after it."""
+_MAX_GROWTH = 8 << 20
+"""Characters that variables and substitutions add to the words of a run."""
 _LOOP_VALUES = 8
 _MAX_ORIGINS = 20
 _HEREDOC = re.compile(r"<<-?[ \t]{0,8}[\\'\"]?(\w{1,64})['\"]?")
@@ -34,10 +40,13 @@ class Walker(Runner):
     def __init__(self, session: Session, script_text: ScriptText, is_as_found: Callable[[str], bool] = lambda _: False) -> None:
         super().__init__(session, script_text, is_as_found)
         self._parser = Parser(Language(language()))
+        self._growth = Growth(_MAX_GROWTH)
+        self._steps = 0
+        self._begin(0)
 
     def call(self, event: int, text: str, *, cwd: str = "", env: Mapping[str, str] | None = None) -> None:
         """The command text of one tool call. `cwd`: the directory before it, where the sandbox knows it."""
-        self._event = event
+        self._begin(event)
         if cwd and cwd != self.session.cwd:
             self.session.cwd, self.session.cwd_event = cwd, 0
         saved = dict(self.session.variables) if env else None
@@ -49,7 +58,7 @@ class Walker(Runner):
 
     def program(self, event: int, argv: tuple[str, ...], cwd: str, via: str = "") -> None:
         """A program start that a witness saw: exact words, nothing to parse but what the words hold."""
-        self._event = event
+        self._begin(event)
         words = tuple(Word(text, text) for text in argv)
         saved, self._via = self._via, (via,) if via else ()
         kept, self.session.cwd = self.session.cwd, cwd or self.session.cwd
@@ -62,10 +71,18 @@ class Walker(Runner):
 
     # --- walking ---------------------------------------------------------------------------------------------------
 
+    def _begin(self, event: int) -> None:
+        self._event = event
+        self._most_commands = max(MAX_COMMANDS, len(self._commands) + _LATER_COMMANDS)
+        self._most_steps = max(MAX_STEPS, self._steps + _LATER_STEPS)
+
+    def _is_enough(self) -> bool:
+        return len(self._commands) >= self._most_commands or self._steps >= self._most_steps
+
     def _parse(self, text: str, depth: int) -> list[int]:
         """Walk `text`; returns the indexes of its commands."""
-        if depth > MAX_NESTING or len(self._commands) >= MAX_COMMANDS:
-            self._mark("nested too deep", text)
+        if depth > MAX_NESTING or self._is_enough():
+            self._mark("nested too deep" if depth > MAX_NESTING else "more than is followed", text)
             return []
         if len(text) > MAX_TEXT or _shell_length(text) > MAX_SHELL:
             self._mark("longer than the parser reads", text)
@@ -80,8 +97,9 @@ class Walker(Runner):
         if depth > MAX_NESTING:
             self._mark("nested too deep", source_of(node))
             return []
-        if len(self._commands) >= MAX_COMMANDS:
+        if self._is_enough():
             return []
+        self._steps += 1
         kind = node.type
         if kind == "ERROR" or node.is_missing:
             text = source_of(node)
@@ -165,7 +183,11 @@ class Walker(Runner):
 
     def _words(self, depth: int) -> WordReader:
         return WordReader(
-            self.session.variables, self.session.home, lambda node: self._substitute(node, depth + 1), self._event
+            self.session.variables,
+            self.session.home,
+            lambda node: self._substitute(node, depth + 1),
+            self._event,
+            self._growth,
         )
 
     def _assign(self, node: Node, depth: int) -> tuple[str, Word] | None:

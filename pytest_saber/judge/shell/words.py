@@ -38,6 +38,20 @@ class _Parts:
     depends: frozenset[int] = frozenset()
     variables: tuple[str, ...] = ()
     origins: frozenset[int] = frozenset()
+    expanded: int = 0
+
+    def expand(self, value: str) -> None:
+        """Append what a variable or a substitution stands for, as far as a word holds it."""
+        if self.expanded < _MAX_WORD:
+            self.text.append(value)
+            self.expanded += len(value)
+
+
+@dataclass(slots=True)
+class Growth:
+    """How many characters more than their sources words may still have, together."""
+
+    left: int
 
 
 def source_of(node: Node) -> str:
@@ -55,11 +69,13 @@ class WordReader:
         home: str,
         substitute: Callable[[Node], tuple[str | None, frozenset[int]]],
         event: int,
+        growth: Growth,
     ) -> None:
         self._variables = variables
         self._home = home
         self._substitute = substitute
         self._event = event
+        self._growth = growth
 
     def word(self, node: Node) -> Word:
         """The node as one argument, its expansions done where their values are known."""
@@ -75,6 +91,10 @@ class WordReader:
                 text = "/root" + slash + rest
             elif re.fullmatch(r"~[a-z_][a-z0-9_-]*", head):
                 text = f"/home/{head[1:]}" + slash + rest
+        grown = max(0, len(text) - len(source))
+        if grown > self._growth.left:
+            text, parts.exact, grown = text[: len(source)], False, 0
+        self._growth.left -= grown
         quoted = node.type in {"string", "raw_string", "ansi_c_string"}
         return Word(text, source, parts.exact, parts.runs, quoted, parts.depends, parts.variables, parts.origins)
 
@@ -102,7 +122,7 @@ class WordReader:
                     parts.exact = False
                     parts.text.append(source_of(node))
                 else:
-                    parts.text.append(output)
+                    parts.expand(output)
             case "arithmetic_expansion" | "brace_expression":
                 parts.exact = False
                 parts.text.append(source_of(node))
@@ -144,7 +164,7 @@ class WordReader:
             parts.runs |= variable.runs
             parts.origins |= variable.origins
         if variable is not None and variable.value is not None:
-            parts.text.append(variable.value)
+            parts.expand(variable.value)
         elif variable is None and default is not None:
             parts.exact = False
             parts.text.append(default)
