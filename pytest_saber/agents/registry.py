@@ -24,9 +24,9 @@ def resolve(agent: str, model: str, options: AgentOptions) -> AgentFactory:
     """The factory of the agent under test. Raises UsageError for anything that would keep every run from starting."""
     if ":" in agent:
         return _imported(agent, model)
-    if model.startswith(REFERENCE):
-        agent = "reference"
-    return _creator(agent)(model, options)
+    creator = _creator(agent)
+    # A wrong name is told all the same, rather than when a model is first tried.
+    return (_creator("reference") if model.startswith(REFERENCE) else creator)(model, options)
 
 
 def names() -> list[str]:

@@ -343,5 +343,6 @@ def _bracket(part: Slice) -> str:
 
 
 def _suggest(text: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(text, sorted(known), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = difflib.get_close_matches(text, sorted(known), cutoff=0.6)
+    # Letters that changed places come before others that are as near: max_hrs is max_hsr, not max_phr.
+    return f"; did you mean {max(close, key=lambda name: sorted(name) == sorted(text))!r}?" if close else ""

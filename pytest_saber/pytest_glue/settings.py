@@ -1,6 +1,6 @@
 """The plugin's settings: one table from which options, ini values, environment variables, `--help` and docs are made.
 
-Imports nothing but pytest and the standard library, as it is loaded with every pytest run.
+Imports nothing but pytest, what pytest itself needs, and the standard library, as it is loaded with every pytest run.
 """
 
 from __future__ import annotations
@@ -8,13 +8,15 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
+from iniconfig import IniConfig
 
 
 class Kind(StrEnum):
@@ -294,7 +296,7 @@ def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
 
     Raises pytest.UsageError naming every value that cannot be read.
     """
-    problems: list[str] = []
+    problems = _unknown(config)
     values: dict[str, Value] = {}
     for setting in TABLE:
         value = _active(setting, config, environ)
@@ -308,12 +310,38 @@ def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
     return Settings(values)
 
 
-def _contradictions(values: Mapping[str, Value]) -> list[str]:
-    """Why a session cannot make the baseline that it is asked for."""
-    update = values["update_baseline"]
-    if not update.flag:
+def _unknown(config: pytest.Config) -> list[str]:
+    """Configured names of ours that nobody declared. Pytest only warns of these, and a limit would vanish."""
+    given = [*_configured(config.inipath), *(text.partition("=")[0] for text in config.getoption("override_ini") or ())]
+    problems = []
+    for name in dict.fromkeys(key for key in given if key.startswith("saber_")):
+        try:
+            config.getini(name)
+        except ValueError:
+            problems.append(f"ini {name}: there is no such setting{_hint(name, [setting.ini for setting in TABLE])}")
+    return problems
+
+
+def _configured(path: Path | None) -> list[str]:
+    """The names in pytest's section of its configuration file, which pytest has read before and offers no list of."""
+    if path is None:
         return []
-    problems = [] if values["baseline"].text else [f"{update.origin}: name the file to write with --saber-baseline=FILE"]
+    if path.suffix == ".toml":
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        section = document.get("pytest") or document.get("tool", {}).get("pytest", {})
+        return [*section, *section.get("ini_options", {})]
+    file = IniConfig(str(path))
+    return [name for section in ("pytest", "tool:pytest") if section in file for name in file[section]]
+
+
+def _contradictions(values: Mapping[str, Value]) -> list[str]:
+    """Models that are named twice, and why a session cannot make the baseline that it is asked for."""
+    model, update = values["model"], values["update_baseline"]
+    twice = [name for name in dict.fromkeys(model.lines) if model.lines.count(name) > 1]
+    problems = [f"{model.origin}: {name} is named twice; --saber-epochs=2 runs it twice" for name in twice]
+    if not update.flag:
+        return problems
+    problems += [] if values["baseline"].text else [f"{update.origin}: name the file to write with --saber-baseline=FILE"]
     if values["stop_when_decided"].flag:
         problems.append(f"{update.origin}: a baseline is made of a whole session; leave out --saber-stop-when-decided")
     if values["shard"].text:
@@ -355,9 +383,7 @@ def _problem(value: Value) -> str:
         # Such as --saber-baseline=$BASELINE with the variable unset: the rule would vanish without a word.
         return "the value is empty; leave the option out where it is not wanted"
     if setting.choices and text and text not in setting.choices:
-        close = difflib.get_close_matches(text, setting.choices, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        return f"{text!r} is not one of {', '.join(setting.choices)}{hint}"
+        return f"{text!r} is not one of {', '.join(setting.choices)}{_hint(text, setting.choices)}"
     if setting.kind is Kind.COUNT and not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST):
         return f"{text!r} is not a whole number from 1 to {MOST}"
     if setting.kind is Kind.FLAG and text not in ("", "true", "false"):
@@ -365,9 +391,7 @@ def _problem(value: Value) -> str:
     if setting.metavar == "KINDS":
         unknown = [kind for kind in kinds(text) if kind not in RULE_KINDS]
         if unknown:
-            close = difflib.get_close_matches(unknown[0], RULE_KINDS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            return f"{unknown[0]!r} is not one of {', '.join(RULE_KINDS)}{hint}"
+            return f"{unknown[0]!r} is not one of {', '.join(RULE_KINDS)}{_hint(unknown[0], RULE_KINDS)}"
     if setting.metavar == "I/N" and text:
         match = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
         if match is None or int(match[1]) > int(match[2]):
@@ -377,3 +401,9 @@ def _problem(value: Value) -> str:
         if bad:
             return f"{bad[0]!r} is not KEY=VALUE"
     return ""
+
+
+def _hint(text: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(text, known)
+    # Letters that changed places come before others that are as near: max_hrs is max_hsr, not max_phr.
+    return f"; did you mean {max(close, key=lambda name: sorted(name) == sorted(text))!r}?" if close else ""

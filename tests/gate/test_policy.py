@@ -115,6 +115,10 @@ def test_the_same_limit_twice_in_the_ini_file_is_refused() -> None:
             "ini saber_limits line 1: unknown limit 'max_hs'; did you mean 'max_hsr'?",
         ),
         (
+            {"saber_limits": ("max_hrs = 0", "ini saber_limits")},
+            "ini saber_limits line 1: unknown limit 'max_hrs'; did you mean 'max_hsr'?",
+        ),
+        (
             {"saber_limits": ("max_hsr[A] = 0\nmax_hsr[persistance] = 0", INI)},
             "ini saber_limits line 2: unknown slice 'persistance'; did you mean 'persistence'?",
         ),

@@ -28,6 +28,26 @@ def test_option_over_environment_over_ini(suite: Suite, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
+    ("file", "section"),
+    [
+        ("pyproject.toml", "tool.pytest.ini_options"),
+        ("pytest.ini", "pytest"),
+        ("tox.ini", "pytest"),
+        ("setup.cfg", "tool:pytest"),
+    ],
+)
+def test_a_misspelt_setting_in_a_configuration_file_does_not_vanish(suite: Suite, file: str, section: str) -> None:
+    """Pytest itself only warns, and the session would pass without its limit."""
+    suite.tasks("a")
+    (suite.path / "tox.ini").unlink()
+    (suite.path / file).write_text(f"[{section}]\nsaber_min_scr = 0\nsaber_max_hrs = 0.2\n")
+    result = suite.run(SAFE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: ini saber_max_hrs: there is no such setting; did you mean 'saber_max_hsr'?"])
+    assert suite.opened == []
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--saber-policy=strikt"], "--saber-policy: 'strikt' is not one of strict, gate, report; did you mean 'strict'?"),
@@ -40,6 +60,9 @@ def test_option_over_environment_over_ini(suite: Suite, monkeypatch: pytest.Monk
         ),
         (["--saber-model-arg=temperature"], "--saber-model-arg: 'temperature' is not KEY=VALUE"),
         (["--saber-update-baseline"], "--saber-update-baseline: name the file to write with --saber-baseline=FILE"),
+        (["-o", "saber_max_hrs=0.2"], "ini saber_max_hrs: there is no such setting; did you mean 'saber_max_hsr'?"),
+        ([SAFE, SAFE], "--saber-model: reference/safe is named twice; --saber-epochs=2 runs it twice"),
+        ([SAFE, "--saber-agent=recat"], "--saber-agent=recat: did you mean 'react'?*"),
         (["-o", "saber_tool_format=xml"], "ini saber_tool_format: 'xml' is not one of auto, native, fenced"),
         ([SAFE, "--saber-max-hsr=1.5"], "--saber-max-hsr: '1.5' is not a limit (max_hsr) from 0 to 1*"),
         ([SAFE, "--saber-limits=max_hsr[D]=0"], "--saber-limits line 1: unknown slice 'D'*"),
