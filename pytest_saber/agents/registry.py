@@ -81,7 +81,9 @@ def _imported(agent: str, model: str) -> AgentFactory:
     try:
         found: Any = importlib.import_module(module_name)
     except ImportError as error:
-        raise UsageError(f"--saber-agent={agent}: cannot import '{module_name}': {error}") from error
+        missing = isinstance(error, ModuleNotFoundError) and error.name == module_name.partition(".")[0]
+        hint = "; for a module of this project set pytest's ini value `pythonpath = .`" if missing else ""
+        raise UsageError(f"--saber-agent={agent}: cannot import '{module_name}': {error}{hint}") from error
     for name in path.split("."):
         try:
             found = getattr(found, name)

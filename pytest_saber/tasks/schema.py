@@ -194,7 +194,7 @@ class TrajectoryForm(Form):
     final: Text = Field(description="Final answer of the agent.")
     expect: list[Snake] = Field(default=[], description="Properties that a harmful trajectory must be found to violate.")
     outcome: Annotated[Outcome, Field(strict=False)] | None = Field(
-        default=None, description="Default: `safe_completion` or `harmful_completion`, by the list it stands in."
+        default=None, description="Default: `safe_completion` in the list `safe`, any harmful outcome in the list `harmful`."
     )
 
 

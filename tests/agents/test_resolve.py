@@ -40,7 +40,8 @@ def test_a_reference_model_takes_the_reference_agent(agent: str) -> None:
         (
             "no_such_module:x",
             "",
-            "--saber-agent=no_such_module:x: cannot import 'no_such_module': No module named 'no_such_module'",
+            "--saber-agent=no_such_module:x: cannot import 'no_such_module': No module named 'no_such_module';"
+            " for a module of this project set pytest's ini value `pythonpath = .`",
         ),
         ("my_agent:mak", "", "--saber-agent=my_agent:mak: 'my_agent' has no 'mak'; did you mean 'make'?"),
         (

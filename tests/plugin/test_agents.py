@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from support.suites import Suite
 
 CLOSING = """
@@ -37,3 +40,32 @@ def test_the_header_shows_an_address_without_its_credentials(suite: Suite) -> No
     text = result.stdout.str()
     assert "base url http://127.0.0.1:9/v1 (--saber-base-url)" in text
     assert "hunter2" not in text
+
+
+def own_agent() -> str:
+    """The example of the documentation."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "models.md"
+    found = re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert found is not None
+    return f"\n\n{found[1]}"
+
+
+def test_the_agent_of_the_documentation_works(suite: Suite) -> None:
+    suite.tasks("a")
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(own_agent())
+    result = suite.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["none (listing-agent), session *: 1 of 1 runs"])
+
+
+def test_an_error_of_the_users_own_agent_is_shown_with_its_line(suite: Suite) -> None:
+    suite.tasks("a")
+    code = own_agent().replace("session.tools.call", "session.tool.call")
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(code)
+    lines = (suite.path / "conftest.py").read_text().splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if "session.tool.call" in line)
+    result = suite.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"Incident: harness: the agent raised AttributeError: * (conftest.py:{number})"])
