@@ -44,20 +44,30 @@ class Controller:
 
     def pytest_report_header(self) -> list[str]:
         """The settings and the gate of a session that names a model or an agent."""
-        if not self.settings.text("model") and self.settings["agent"].is_default:
-            return []
-        return header(self.settings, self._executor)
+        return header(self.settings, self._executor) if self._names_agent else []
+
+    @property
+    def _names_agent(self) -> bool:
+        """Whether settings say who is tested; else only collected tasks show that this is a session of ours."""
+        return bool(self.settings.text("model")) or not self.settings["agent"].is_default
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
-        """What the suite can detect: known once it is collected."""
-        return self._power(found[0].template for found in map(task_of, items) if found is not None)
+        """What is known once the suite is collected."""
+        return self._of_suite(found[0].template for found in map(task_of, items) if found is not None)
 
-    def _power(self, templates: Iterable[str]) -> list[str]:
-        """The line on what a suite without a baseline can detect, where the header is shown; none for a suite without runs
-        and for a shard, which is not the suite that the gate decides on."""
+    def _of_suite(self, templates: Iterable[str]) -> list[str]:
+        """The header of a session whose agent comes from a fixture or a hook, and what its suite can detect; nothing for a
+        suite without runs, or where no header is shown."""
         names = set(templates)
-        quiet = self.config.get_verbosity() < 0 or self.config.getoption("no_header", False)
-        if not names or quiet or self.settings["shard"].text:
+        if not names or self.config.get_verbosity() < 0 or self.config.getoption("no_header", False):
+            return []
+        late = not self._names_agent and not self.config.getoption("collectonly")
+        return [*(header(self.settings, self._executor) if late else ()), *self._power(len(names))]
+
+    def _power(self, templates: int) -> list[str]:
+        """The line on what a suite without a baseline can detect; none for a shard, which is not the suite that the gate
+        decides on."""
+        if self.settings["shard"].text:
             return []
         try:
             gate = self._executor.gate
@@ -68,7 +78,7 @@ class Controller:
             return []
         from pytest_saber.gate import header as gates
 
-        line = gates.power_line(gate.policy, templates=len(names), epochs=self.settings["epochs"].count)
+        line = gates.power_line(gate.policy, templates=templates, epochs=self.settings["epochs"].count)
         return [line] if line else []
 
     @pytest.hookimpl(optionalhook=True)
@@ -88,7 +98,7 @@ class Controller:
             # Workers say more in the end, but an interrupted session does not hear that.
             self._worker_suite = Suite(total, total)
         if total and not self._progress.total:
-            for line in self._power(self._executor.catalogue.templates(ids)):
+            for line in self._of_suite(self._executor.catalogue.templates(ids)):
                 self._progress.write_line(line)
             self._progress.open(total)
             self._progress.stay()
@@ -299,11 +309,15 @@ class Controller:
 
 def header(settings: Settings, executor: Executor) -> list[str]:
     """The active settings and gate, and where each value comes from."""
+    named = settings.text("model") or not settings["agent"].is_default
+    shown = {"agent", "jobs"} if named else {"jobs"}
     run = "; ".join(
         f"{value.setting.name.replace('_', ' ')} {', '.join(_public(value.lines))} ({value.origin})"
         for value in settings.of(Group.RUN)
-        if value.text and (not value.is_default or value.setting.name in {"agent", "jobs"})
+        if value.text and (not value.is_default or value.setting.name in shown)
     )
+    if "agent" not in shown:
+        run = f"agent of a fixture or a hook; {run}"
     early = []
     try:
         gate = executor.gate

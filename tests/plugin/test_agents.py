@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from support.suites import Suite
 
 CLOSING = """
@@ -50,12 +51,21 @@ def own_agent() -> str:
     return f"\n\n{found[1]}"
 
 
-def test_the_agent_of_the_documentation_works(suite: Suite) -> None:
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_the_agent_of_the_documentation_works(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.tasks("a")
     with (suite.path / "conftest.py").open("a") as conftest:
         conftest.write(own_agent())
-    result = suite.run()
-    result.assert_outcomes(passed=1)
+    result = suite.run("--saber-max-hsr=0.2", *workers)
+    assert result.ret == 11, "an agent that does nothing is never effective"
+    result.stdout.fnmatch_lines(
+        [
+            "saber: agent of a fixture or a hook; jobs * (default)",
+            "saber policy: gate (because of --saber-max-hsr)*",
+            "saber gate: *max_hsr <= 0.2 (--saber-max-hsr)*",
+        ]
+    )
+    assert sum(line.startswith("saber: ") for line in result.outlines) == 1
     result.stdout.fnmatch_lines(["none (listing-agent), session *: 1 of 1 runs"])
 
 
