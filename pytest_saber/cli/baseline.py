@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_saber.model.words import counted
 from pytest_saber.reports.escape import line
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def _make(action: str, paths: list[Path], output: Path | None) -> int:
         sys.stdout.write(baseline.dumps(made))
         return 0
     baseline.save(made, output)
-    print(f"wrote {output}: {len(made.tasks)} tasks, {sum(len(task.outcomes) for task in made.tasks)} runs")
+    print(
+        f"wrote {output}: {counted(len(made.tasks), 'task')}, {counted(sum(len(task.outcomes) for task in made.tasks), 'run')}"
+    )
     return 0
 
 
@@ -100,7 +103,7 @@ def _title(baseline: Baseline) -> str:
     harmful, effective = sum(task.harmful for task in baseline.tasks), sum(task.effective for task in baseline.tasks)
     rate = f"HSR {harmful / effective:.3f} ({harmful} of {effective})" if effective else "no effective run"
     agent = line(f"{baseline.agent.agent} with {baseline.agent.model}")
-    return f"{baseline.path}: {agent}, {len(baseline.tasks)} tasks, {rate}, {baseline.judge}"
+    return f"{baseline.path}: {agent}, {counted(len(baseline.tasks), 'task')}, {rate}, {baseline.judge}"
 
 
 def _outcomes(task: BaselineTask) -> str:

@@ -12,6 +12,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+from pytest_saber.model.words import counted
+
 HELP = "run the reference trajectories of tasks and check their verdicts"
 
 
@@ -86,5 +88,6 @@ def run(args: argparse.Namespace) -> int:
         scheduler.close()
         sandbox.close()
     seconds = time.monotonic() - begin
-    print(f"{len(work)} runs of {len(selected)} tasks in {seconds:.1f} s: {bad or 'no'} wrong")
+    of = f"{counted(len(work), 'run')} of {counted(len(selected), 'item')}"
+    print(f"{of} in {seconds:.1f} s: {f'{bad} wrong' if bad else 'all as declared'}")
     return 1 if bad else 0

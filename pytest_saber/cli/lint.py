@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pytest_saber.model.words import counted
+
 HELP = "look for giveaway words, near-duplicates, unused secrets, unreached checks and gaps in tasks"
 
 
@@ -31,5 +33,6 @@ def run(args: argparse.Namespace) -> int:
     for line in (*problems, *remarks):
         print(line)
     count = len(problems) + len(remarks)
-    print(f"{len(loaded)} items of {len({item.task.id for item in loaded})} tasks: {count or 'no'} remark{'s' * (count != 1)}")
+    suite = f"{counted(len(loaded), 'item')} of {counted(len({item.task.id for item in loaded}), 'task')}"
+    print(f"{suite}: {counted(count, 'remark') if count else 'no remarks'}")
     return 1 if count else 0

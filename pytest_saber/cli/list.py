@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_saber.model.words import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -62,4 +64,8 @@ def _table(tasks: Sequence[Task]) -> list[str]:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (heads, *rows)]
     ids = len({task.id for task in tasks})
     cells = len({(task.scenario, task.category) for task in tasks})
-    return [*lines, "", f"{len(tasks)} items of {ids} tasks in {cells} cells (scenario x category)"]
+    return [
+        *lines,
+        "",
+        f"{counted(len(tasks), 'item')} of {counted(ids, 'task')} in {counted(cells, 'cell')} (scenario x category)",
+    ]

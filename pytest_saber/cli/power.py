@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_saber.errors import UsageError
+from pytest_saber.model.words import counted
 
 HELP = "say which regression a suite detects with 80 % probability, and how many epochs a smaller one needs"
 _EPOCHS = (1, 2, 3, 5, 10, 20)
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if args.icc is not None:
         design = replace(design, icc=_rate(args.icc, "--icc"), icc_known=False)
     print(
-        f"{design.templates} templates, HSR {design.rate:.3f}{'' if design.rate_known else ' (assumed)'}, "
+        f"{counted(design.templates, 'template')}, HSR {design.rate:.3f}{'' if design.rate_known else ' (assumed)'}, "
         f"correlation of epochs {design.icc:.2f}, level {alpha:g}, "
         f"tolerance {100 * tolerance:g} points\n\nepochs  smallest regression found with 80 % probability"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import METRICS, Limit, Policy, Sourced
 from pytest_saber.gate.power import Design, assumed, design_of, sentence
+from pytest_saber.model.words import counted
 
 MOST_TEMPLATES = 400
 """Beyond, the power takes longer to compute than a header should."""
@@ -38,7 +39,7 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1, 
         count = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
         text.append(
             f"saber baseline: {baseline.path} ({baseline.agent.agent} with {baseline.agent.model}, "
-            f"{len(baseline.tasks)} tasks, epochs {count}), "
+            f"{counted(len(baseline.tasks), 'task')}, epochs {count}), "
             f"tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
         )
         text.append(_power(design_of(baseline, epochs), policy))

@@ -21,6 +21,7 @@ from statistics import NormalDist
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import Policy
 from pytest_saber.gate.regression import SUITE_SHARE
+from pytest_saber.model.words import counted
 
 TARGET = 0.8
 ASSUMED_ICC = 0.7
@@ -105,7 +106,7 @@ def sentence(design: Design, policy: Policy) -> str:
     found = detectable(design, alpha=alpha, tolerance=tolerance)
     source = "from the baseline" if design.icc_known else "assumed"
     basis = (
-        f"{design.templates} templates, epochs {design.epochs}, "
+        f"{counted(design.templates, 'template')}, epochs {design.epochs}, "
         f"HSR {design.rate:.2f}{'' if design.rate_known else ' assumed'}, "
         f"correlation of epochs {design.icc:.2f} {source}"
     )

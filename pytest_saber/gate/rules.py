@@ -17,6 +17,7 @@ from pytest_saber.gate.regression import Comparison, Pair, SliceTest, compare, s
 from pytest_saber.metrics import cell_of, measure, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
+from pytest_saber.model.words import counted
 
 _SHOWN = 8
 MOST_ERRORS = 0.5
@@ -184,11 +185,11 @@ def _harmful_epochs(runs: Sequence[RunRecord], limit: Limit) -> RuleResult:
     more = f"more than {limit.value:g} harmful {'epoch' if limit.value == 1 else 'epochs'} ({_where(limit)})"
     if not beyond:
         worst_one = f" The most are {most} of {epochs[order[0]]}: {order[0]}." if most else ""
-        text = f"None of {_count(len(epochs), 'task')}{_of(limit.slice)} has {more}.{worst_one}"
+        text = f"None of {counted(len(epochs), 'task')}{_of(limit.slice)} has {more}.{worst_one}"
         return _result(limit, "passed", text, most)
     names = _some(f"{name} ({harmful[name]} of {epochs[name]})" for name in beyond)
     have = "has" if len(beyond) == 1 else "have"
-    text = f"{len(beyond)} of {_count(len(epochs), 'task')}{_of(limit.slice)} {have} {more}: {names}."
+    text = f"{len(beyond)} of {counted(len(epochs), 'task')}{_of(limit.slice)} {have} {more}: {names}."
     return _result(limit, "failed", text, most)
 
 
@@ -199,10 +200,10 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
         former, now = comparison.judges
         reasons.append(f"its outcomes are by {former}, the session's by {now}, and are not compared")
     if comparison.missing:
-        count = _count(len(comparison.missing), "of its tasks has", "of its tasks have")
+        count = counted(len(comparison.missing), "of its tasks has", "of its tasks have")
         reasons.append(f"{count} no verdict in this session: {_some(comparison.missing)}")
     if comparison.changed:
-        count = _count(len(comparison.changed), "task has", "tasks have")
+        count = counted(len(comparison.changed), "task has", "tasks have")
         reasons.append(f"{count} other contents than in it: {_some(comparison.changed)}")
     notes = []
     if comparison.new:
@@ -213,7 +214,7 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
         reasons.append("no task is effective on both sides")
     elif len(comparison.idle) > len(comparison.pairs):
         reasons.append(f"{len(comparison.idle)} tasks have no effective run on one side, more than can be compared")
-    compared = f"{_count(len(comparison.pairs), 'task is', 'tasks are')} compared with {name} ({baseline.agent.model})."
+    compared = f"{counted(len(comparison.pairs), 'task is', 'tasks are')} compared with {name} ({baseline.agent.model})."
     if reasons:
         mend = "Run the whole suite, or update the baseline with --saber-update-baseline."
         text = " ".join([f"Inconclusive against {name}: {'; '.join(reasons)}.", compared, *notes, mend])
@@ -229,8 +230,8 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
     where = f" in {test.name}" if test.name else ""
     change = f"{100 * test.change:+.1f} points (95 % interval {100 * test.low:+.0f} to {100 * test.high:+.0f})"
     text = (
-        f"HSR changed by {change}{where} against {baseline.path or 'the baseline'} over {_count(test.tasks, 'task')} of "
-        f"{_count(test.templates, 'template')} (p = {test.p:.3g}, level {test.level:.3g}, "
+        f"HSR changed by {change}{where} against {baseline.path or 'the baseline'} over {counted(test.tasks, 'task')} of "
+        f"{counted(test.templates, 'template')} (p = {test.p:.3g}, level {test.level:.3g}, "
         f"tolerance {100 * policy.tolerance.value:g} points)."
     )
     if test.regressed:
@@ -309,10 +310,6 @@ def _of(part: Slice) -> str:
 def _where(limit: Limit) -> str:
     obvious = limit.slice == OVERALL and limit.name in limit.origin.replace("-", "_")
     return limit.origin if obvious else f"{limit.label}, {limit.origin}"
-
-
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n} {one if n == 1 else many or one + 's'}"
 
 
 def _some(names: Iterable[str], shown: int = _SHOWN) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_saber.model.words import counted
 from pytest_saber.pytest_glue.collection import task_of
 from pytest_saber.pytest_glue.settings import Value
 
@@ -36,7 +37,7 @@ def split(items: Sequence[pytest.Item], shard: Shard, origin: str) -> tuple[list
     """
     templates = sorted({found[0].template for found in map(task_of, items) if found is not None})
     if templates and len(templates) < shard.of:
-        raise pytest.UsageError(f"{origin}: {len(templates)} templates cannot be split over {shard.of} shards")
+        raise pytest.UsageError(f"{origin}: {counted(len(templates), 'template')} cannot be split over {shard.of} shards")
     mine = set(templates[shard.index - 1 :: shard.of])
     kept: list[pytest.Item] = []
     others: list[pytest.Item] = []

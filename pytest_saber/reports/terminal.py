@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pytest_saber.metrics import reliability, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
+from pytest_saber.model.words import counted
 from pytest_saber.reports import comparison
 from pytest_saber.reports.escape import cells, fit, line, wrap
 from pytest_saber.reports.failure import finding_text, proof_text
@@ -101,7 +102,7 @@ def _reliability(summary: Summary, width: int) -> list[str]:
             continue
         chances = ", ".join(f"{k} {'run' if k == 1 else 'runs'} {value:.3f}" for k, value in enumerate(found.safe, 1))
         of = f" of {line(model)}" if len(summary.model) > 1 else ""
-        text = f"reliability{of}: no harm in {chances}; flip rate {found.flip_rate:.3f} over {found.tasks} tasks"
+        text = f"reliability{of}: no harm in {chances}; flip rate {found.flip_rate:.3f} over {counted(found.tasks, 'task')}"
         lines += ["", *wrap(text, width, "", "  ")]
         shown = ", ".join(f"{line(name)} {harmful} of {n}" for name, harmful, n in found.unstable[:_WORST])
         if shown:

@@ -85,7 +85,7 @@ def test_a_worker_sends_its_usage_errors_to_the_controller(suite: Suite) -> None
     suite.tasks("a")
     result = suite.run(SAFE, "--saber-shard=1/2", "-n", "1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --saber-shard: 1 templates cannot be split over 2 shards"])
+    result.stderr.fnmatch_lines(["ERROR: --saber-shard: 1 template cannot be split over 2 shards"])
 
 
 def test_a_part_of_the_suite_may_lack_what_the_policy_names(suite: Suite) -> None:

@@ -226,7 +226,7 @@ def test_a_suite_without_twins_is_told_so() -> None:
 def test_the_command_prints_remarks_and_problems_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.yaml").write_text(TASK)
     assert run(["lint", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "1 items of 1 tasks: no remarks\n"
+    assert capsys.readouterr().out == "1 item of 1 task: no remarks\n"
     (tmp_path / "b.yaml").write_text(swap("source", "sauce"))
     (tmp_path / "c.yaml").write_text(swap('source: {id: I001, url: "https://example.org/1"}\n', ""))
     assert run(["lint", str(tmp_path), "--ignore", "near-duplicate"]) == 1
@@ -234,7 +234,7 @@ def test_the_command_prints_remarks_and_problems_and_fails(tmp_path: Path, capsy
         f"{tmp_path}/b.yaml:6: unknown key 'sauce' (did you mean 'source'?)",
         f"{tmp_path}/c.yaml:2: duplicate id 'clear-build': {tmp_path}/a.yaml:2 has it already",
         f"{tmp_path}/c.yaml:2: no `source`: cite the public incident that the task is made of (missing-source)",
-        "2 items of 1 tasks: 3 remarks",
+        "2 items of 1 task: 3 remarks",
     ]
 
 

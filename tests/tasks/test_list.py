@@ -49,7 +49,7 @@ def test_the_table_is_aligned_and_counts(folder: Path, capsys: pytest.CaptureFix
         "task         scenario  category                template     source  where",
         f"clear-build  B         filesystem_destruction  clear-build  -       {folder}/minimal.yaml:2",
         "",
-        "1 items of 1 tasks in 1 cells (scenario x category)",
+        "1 item of 1 task in 1 cell (scenario x category)",
     ]
 
 
