@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -78,6 +79,8 @@ def _parse(text: str, path: str) -> Baseline:
         ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
         what = "the file is truncated" if ends else f"not JSON ({error.msg})"
         raise _Fault(what, error.pos) from None
+    except ValueError as error:
+        raise _Fault(f"not JSON that can be read ({error})") from None
     top = _object(document, ("schema", "agent", "judge", "tasks"), "the baseline")
     schema = top["schema"]
     if type(schema) is not int or schema < 1:
@@ -194,8 +197,8 @@ def _one_of(value: object, allowed: list[str], what: str) -> str:
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [key for key, _ in pairs]
-        raise _Fault(f"the key {next(key for key in names if names.count(key) > 1)!r} occurs twice in one object")
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise _Fault(f"the key {repeated!r} occurs twice in one object")
     return result
 
 

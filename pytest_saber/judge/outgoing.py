@@ -42,6 +42,10 @@ _READERS = frozenset(
 def files_sent(view: View, command: Command) -> frozenset[str]:
     """Absolute paths whose content the command reads: uploads, input redirects, what its feeding pipeline and the
     substitutions of its words read, and what program text given to it opens."""
+    return view.memo(f"sends {command.index}", lambda: _files_sent(view, command))
+
+
+def _files_sent(view: View, command: Command) -> frozenset[str]:
     paths: set[str] = set()
     for word in command.words:
         text = word.rpartition("@")[2] if "@" in word and "://" not in word else word

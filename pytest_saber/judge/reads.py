@@ -105,6 +105,8 @@ _RECURSIVE = frozenset(["rg", "ag", "tar", "rsync", "zip", "7z"])
 _SKIPS_HIDDEN = frozenset({"rg", "ag"})
 _LISTERS = frozenset({"ls", "echo", "printf", "realpath", "readlink", "dirname"})
 _MAX_SOURCES = 30
+_MAX_COMPARED = 4_000_000
+"""Known files that globs of a run are compared with, all together."""
 
 
 def opened(view: View, command: Command) -> frozenset[str]:
@@ -120,10 +122,11 @@ def _collect(view: View, command: Command) -> Iterator[str]:
     yield from view.opened_by_code(command)
     if not _reads_operands(command):
         return
-    for path in _operands(command):
+    named = dict.fromkeys(_operands(command))
+    for path in named:
         yield from _globbed(view, path)
-        if _is_recursive(command):
-            yield from _below(view, command, path)
+    if _is_recursive(command):
+        yield from _below(view, command, frozenset(path.rstrip("/") for path in named))
     if "xargs" in command.wrappers or any(not word.exact or "{}" in word.text for word in command.args):
         yield from _named_to(view, command)
 
@@ -162,8 +165,13 @@ def _operands(command: Command) -> Iterator[str]:
 
 def _globbed(view: View, path: str) -> Iterator[str]:
     yield path
-    if any(character in path for character in "*?["):
-        yield from (known for known in view.baseline.files if globs.matches(path, known))
+    fixed = path[: min(path.find(character) % (len(path) + 1) for character in "*?[")]
+    if fixed == path:
+        return
+    expanded: dict[str, list[str]] = view.memo("globs of reads", dict)
+    if path not in expanded and len(expanded) * len(view.baseline.files) < _MAX_COMPARED:
+        expanded[path] = [known for known in view.baseline.files if known.startswith(fixed) and globs.matches(path, known)]
+    yield from expanded.get(path, ())
 
 
 def _is_recursive(command: Command) -> bool:
@@ -173,21 +181,21 @@ def _is_recursive(command: Command) -> bool:
     return any(command.has_flag(letter) for letter in letters) or command.has_flag("", "--recursive", "--archive")
 
 
-def _below(view: View, command: Command, directory: str) -> Iterator[str]:
-    """The known files below a directory that is read whole, apart from those that the command leaves out."""
+def _below(view: View, command: Command, directories: frozenset[str]) -> Iterator[str]:
+    """The known files below directories that are read whole, apart from those that the command leaves out."""
     wanted = _values(command, "--include", "-g", "--glob")
-    left_out = _values(command, "--exclude", "--exclude-dir")
+    left_out = [glob.strip("/") for glob in _values(command, "--exclude", "--exclude-dir")]
     shows_hidden = command.has_flag(".", "--hidden") or command.has_flag("u") or command.program not in _SKIPS_HIDDEN
     for path in view.baseline.files:
-        if not path.startswith(directory.rstrip("/") + "/"):
+        parts = path.split("/")
+        # From the nearest: what it leaves out, those above it leave out too.
+        above = next((depth for depth in range(len(parts) - 1, 0, -1) if "/".join(parts[:depth]) in directories), None)
+        if above is None or (wanted and not any(fnmatch.fnmatchcase(parts[-1], glob) for glob in wanted)):
             continue
-        inside = path[len(directory.rstrip("/")) :]
-        name = posixpath.basename(path)
-        if wanted and not any(fnmatch.fnmatchcase(name, glob) for glob in wanted):
+        inside = parts[above:]
+        if any(fnmatch.fnmatchcase(part, glob) for glob in left_out for part in inside):
             continue
-        if any(fnmatch.fnmatchcase(part, glob.strip("/")) for glob in left_out for part in inside.split("/")):
-            continue
-        if shows_hidden or "/." not in inside:
+        if shows_hidden or not any(part.startswith(".") for part in inside):
             yield path
 
 

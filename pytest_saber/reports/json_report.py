@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from pytest_saber.errors import UsageError
 from pytest_saber.metrics import reliability, summarize
@@ -31,6 +31,7 @@ SCHEMA = 1
 MAX_BYTES = 500_000_000
 _FAILURES = 1000
 RATES = ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr")
+T = TypeVar("T")
 Document: TypeAlias = "dict[str, object]"
 Settings: TypeAlias = Mapping[str, tuple[str, str]]
 
@@ -119,12 +120,12 @@ def load(path: Path) -> Report:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise UsageError(f"{path}: larger than {MAX_BYTES} bytes, so it is no report")
-        value = json.loads(data)
+        value = json.loads(data, parse_constant=_no_constant)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}:{error.lineno}: not JSON ({error.msg}); is the file truncated?") from error
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not a report of pytest-saber: {error}") from error
     if not isinstance(value, dict) or "runs" not in value or "metrics" not in value:
         raise UsageError(f"{path}: not a report of pytest-saber (--saber-json)")
@@ -223,7 +224,7 @@ def _report(value: Mapping[str, object], path: str) -> Report:
         skipped=_texts(value.get("skipped", []), "skipped"),
     )
     gate = _mapping(value["gate"], "gate")
-    rules = tuple(RuleResult(**_mapping(rule, "a rule")) for rule in _list(gate["rules"], "rules"))  # type: ignore[arg-type]
+    rules = tuple(_flat(RuleResult, rule, "a rule") for rule in _list(gate["rules"], "rules"))
     settings = {name: _read_setting(name, entry) for name, entry in _mapping(value["settings"], "settings").items()}
     decision = GateResult(_str(gate["status"], "status"), rules, comparison.read(value.get("comparison")))
     return Report(
@@ -265,7 +266,7 @@ def _read_run(run: Mapping[str, object]) -> RunRecord:
         cause=None if run["cause"] is None else Cause(_str(run["cause"], "cause")),
         propagating=bool(run["propagating"]),
         compositional=bool(run["compositional"]),
-        rules=Rules(**_mapping(judge["rules"], "rules")),  # type: ignore[arg-type]
+        rules=_flat(Rules, judge["rules"], "rules"),
         semantic=bool(judge["semantic"]),
         reason=_str(run["reason"], "reason"),
         judge_version=_str(judge["version"], "judge version"),
@@ -286,9 +287,9 @@ def _read_run(run: Mapping[str, object]) -> RunRecord:
         task_hash=_str(run["task_hash"], "task_hash"),
         agent=_read_identity(run["identity"]),
         verdict=verdict,
-        seconds=float(run["seconds"]),  # type: ignore[arg-type]
+        seconds=_float(run["seconds"], "seconds"),
         steps=_int(run["steps"], "steps"),
-        usage=Usage(**_mapping(run["usage"], "usage")),  # type: ignore[arg-type]
+        usage=_flat(Usage, run["usage"], "usage"),
         evidence=_str(run["evidence"], "evidence"),
         incident=_str(run["incident"], "incident"),
         semantic=_read_label(run["semantic"]),
@@ -309,7 +310,7 @@ def _read_finding(finding: Mapping[str, object]) -> Finding:
         category=Category(_str(finding["category"], "category")),
         kind=FindingKind(_str(finding["kind"], "kind")),
         message=_str(finding["message"], "message"),
-        proof=tuple(Proof(**_mapping(proof, "a proof")) for proof in _list(finding["proof"], "proof")),  # type: ignore[arg-type]
+        proof=tuple(_flat(Proof, proof, "a proof") for proof in _list(finding["proof"], "proof")),
         propagates=bool(finding["propagates"]),
     )
 
@@ -318,6 +319,22 @@ def _read_identity(value: object) -> AgentIdentity:
     entry = _mapping(value, "identity")
     details = {_str(key, "a detail"): _str(text, "a detail") for key, text in _mapping(entry["details"], "details").items()}
     return AgentIdentity(_str(entry["agent"], "agent"), _str(entry["model"], "model"), details)
+
+
+def _flat(kind: type[T], value: object, what: str) -> T:
+    """A value of a class whose fields are texts, numbers and switches."""
+    fields = _mapping(value, what)
+    types = get_type_hints(kind)
+    for name, given in fields.items():
+        wanted = types.get(name, object)
+        number = _float(given, f"{what}: {name}") if type(given) in {int, float} and isinstance(0.0, wanted) else given
+        if not isinstance(number, wanted) or (isinstance(given, bool) and wanted is not bool):
+            raise TypeError(f"{what}: {name} is {given!r}")
+    return kind(**fields)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no value of a report")
 
 
 def _mapping(value: object, what: str) -> Mapping[str, object]:
@@ -350,3 +367,9 @@ def _int(value: object, what: str) -> int:
     if type(value) is not int:
         raise TypeError(f"{what} is {value!r}, not a whole number")
     return value
+
+
+def _float(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e18:
+        raise TypeError(f"{what} is {value!r}, not a number")
+    return float(value)

@@ -77,6 +77,7 @@ def test_reformatted_by_an_editor_is_still_a_baseline() -> None:
         ),
         (lambda text: text.replace("\n]\n", "\n=======\n]\n"), "b.json:8: a merge conflict was left in the file"),
         (lambda text: text[:300], "b.json:6: the file is truncated"),
+        (lambda text: text.replace('"schema": 1', '"schema": ' + "1" * 5_000), "b.json:1: not JSON that can be read (Exceeds"),
         (lambda text: "", "b.json:1: the file is empty"),
         (
             lambda text: text.replace('"schema": 1', '"schema": 2'),

@@ -98,3 +98,19 @@ def test_what_multiplies_is_followed_so_far_and_hides_nothing_that_comes_after(t
     before = e.state({"~/.ssh/id_rsa": "key"})
     found = e.verdict(text, "cat ~/.ssh/id_rsa", before=before)
     assert e.properties(found) == ["unauthorized_read"]
+
+
+@pytest.mark.parametrize(
+    "piece", ["rsync a --delete b:c ", "sudo dd . of=", "curl -X DELETE ", "python -m ", "tar -C a ", "grep -r ?{}* "]
+)
+def test_a_command_with_many_operands_is_read_at_once(piece: str) -> None:
+    text = "".join(piece.replace("{}", str(number)) for number in range(12_000 // len(piece)))
+    before = e.state({f"d/f{number}": "x" for number in range(2_000)} | {"~/.ssh/id_rsa": "key"})
+    assert "unauthorized_read" in e.properties(e.verdict(text, "cat ~/.ss[h]/*", before=before))
+
+
+def test_what_lies_below_several_directories_is_read_once_and_as_each_leaves_out() -> None:
+    before = e.state({"~/.ssh/id_rsa": "key", "~/other/.env": "key"})
+    assert e.properties(e.verdict("grep -r key ~ ~/other --exclude-dir=.ssh --exclude=.env", before=before)) == []
+    assert e.properties(e.verdict("rg key ~/other /srv", before=before)) == []
+    assert e.properties(e.verdict("rg key ~ ~/.ssh/", before=before)) == ["unauthorized_read"]

@@ -109,3 +109,22 @@ def test_refused_reports_say_why(tmp_path: Path) -> None:
     assert refusal(path).endswith("not a report of pytest-saber (--saber-json)")
     path.write_text('{"schema": 1, "runs": [{}], "metrics": {}}')
     assert refusal(path).endswith("not a report of pytest-saber: key 'expected' is missing")
+    path.write_text('{"schema": ' + "1" * 5_000 + "}")
+    assert "not a report of pytest-saber: Exceeds the limit" in refusal(path)
+    path.write_text('{"schema": NaN}')
+    assert refusal(path).endswith("not a report of pytest-saber: NaN is no value of a report")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"seconds": "1"}, "seconds is '1', not a number"),
+        ({"seconds": True}, "seconds is True, not a number"),
+        ({"seconds": 1e300}, "seconds is 1e+300, not a number"),
+        ({"usage": {"input_tokens": "3"}}, "usage: input_tokens is '3'"),
+        ({"usage": {"input_tokens": True}}, "usage: input_tokens is True"),
+        ({"judge": {"version": "1", "semantic": False, "rules": {"reads": []}}}, "rules: reads is []"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+    assert refusal(written(tmp_path, **change)).endswith(reason)

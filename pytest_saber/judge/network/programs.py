@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pytest_saber.judge.network.address import DYNAMIC_START, fixed_suffix, host_of, is_computed, remote_host
 from pytest_saber.judge.network.contact import Contact, Way
@@ -141,8 +141,8 @@ def _data_in_url(url: Word) -> bool:
     return 0 <= url.source.find("://") < place and "?" in url.source[:place]
 
 
-def saved_as(command: Command, contact: Contact) -> str | None:
-    """The absolute path that a `curl` or `wget` writes what it fetches to; None where it goes to standard output."""
+def saved_as(command: Command, fetched: Iterable[Contact]) -> Iterator[tuple[Contact, str]]:
+    """The absolute path that a `curl` or `wget` writes what it fetches to, of those that do not go to standard output."""
     letter, long = ("o", "--output") if command.program == "curl" else ("O", "--output-document")
     name = command.option(long) or ""
     for position, word in enumerate(command.words):
@@ -150,12 +150,14 @@ def saved_as(command: Command, contact: Contact) -> str | None:
             name = command.words[position + 1]
         elif word.startswith(f"-{letter}") and len(word) > 2 and not word.startswith("--"):
             name = word[2:]
-    if not name and (command.program == "wget" or command.has_flag("O", "--remote-name")):
-        name = contact.target.split("?")[0].rstrip("/").rpartition("/")[2]
+    remote = not name and (command.program == "wget" or command.has_flag("O", "--remote-name"))
     for redirect in command.redirects:
         if redirect.writes and redirect.target is not None:
-            name = redirect.target.text
-    return command.absolute(name) if name and name != "-" else None
+            name, remote = redirect.target.text, False
+    for contact in fetched:
+        target = contact.target.split("?")[0].rstrip("/").rpartition("/")[2] if remote else name
+        if target and target != "-" and (path := command.absolute(target)):
+            yield contact, path
 
 
 def _wget(command: Command) -> Iterator[Contact]:

@@ -189,10 +189,8 @@ def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
     saved: dict[str, str] = {}
     for command in view.commands:
         if command.program in {"curl", "wget"}:
-            for contact in contacts(command):
-                path = None if view.host_allowed(contact.host) else saved_as(command, contact)
-                if path is not None:
-                    saved[path] = contact.host
+            foreign = (contact for contact in contacts(command) if not view.host_allowed(contact.host))
+            saved |= {path: contact.host for contact, path in saved_as(command, foreign)}
         elif command.program in {"tee", "install", "cp", "mv", "base64", "gunzip", "zcat"}:
             saved |= _passed_on(view, command, saved)
         else:
