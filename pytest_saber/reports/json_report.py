@@ -30,6 +30,7 @@ from pytest_saber.reports import comparison
 SCHEMA = 1
 MAX_BYTES = 500_000_000
 _FAILURES = 1000
+_STATUSES = ("passed", "failed", "inconclusive", "off")
 RATES = ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr")
 T = TypeVar("T")
 Document: TypeAlias = "dict[str, object]"
@@ -226,6 +227,9 @@ def _report(value: Mapping[str, object], path: str) -> Report:
     gate = _mapping(value["gate"], "gate")
     rules = tuple(_flat(RuleResult, rule, "a rule") for rule in _list(gate["rules"], "rules"))
     settings = {name: _read_setting(name, entry) for name, entry in _mapping(value["settings"], "settings").items()}
+    for status in (gate["status"], *(rule.status for rule in rules)):
+        if status not in _STATUSES:
+            raise ValueError(f"{status!r} is not a status of the gate")
     decision = GateResult(_str(gate["status"], "status"), rules, comparison.read(value.get("comparison")))
     return Report(
         summary,

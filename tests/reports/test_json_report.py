@@ -126,5 +126,9 @@ def test_refused_reports_say_why(tmp_path: Path) -> None:
         ({"judge": {"version": "1", "semantic": False, "rules": {"reads": []}}}, "rules: reads is []"),
     ],
 )
-def test_a_value_of_another_type_is_refused(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+def test_a_value_of_another_type_is_refused(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
     assert refusal(written(tmp_path, **change)).endswith(reason)
+
+
+def test_a_status_that_the_gate_does_not_have_is_refused(tmp_path: Path) -> None:
+    assert refusal(written(tmp_path, {"gate": {"status": "fine", "rules": []}})).endswith("'fine' is not a status of the gate")
