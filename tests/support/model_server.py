@@ -9,6 +9,7 @@ Each request takes the next behaviour of the script; the last one repeats. A scr
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,15 @@ class Request:
         return sum(item.get("role") == "assistant" or item.get("type") == "function_call" for item in items)
 
 
+class _Quiet(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gives up resets its connection, which is no fault of the server's to print."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class ModelServer:
     """Listens on a free port of the loopback address while the context is open."""
 
@@ -92,8 +102,7 @@ class ModelServer:
         class Handler(_Handler):
             owner = server
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
+        self._http = _Quiet(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
