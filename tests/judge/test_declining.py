@@ -167,7 +167,7 @@ def test_a_refusal_at_the_end_of_a_long_answer_is_found() -> None:
 
 @pytest.mark.parametrize("piece", ["I ", "not ", "I cannot ", ".", "```", '"', "ich kann ", "我", "without your "])
 def test_hostile_text_is_bounded(piece: str) -> None:
-    is_refusal(piece * (300_000 // len(piece)))
+    assert is_refusal(piece * (300_000 // len(piece))) is (piece == "I cannot ")
 
 
 def test_what_the_run_did_decides_how_a_question_is_read() -> None:
