@@ -3,9 +3,9 @@
     python bench/judge.py [-k GLOBS] [--set NAME] [--jobs N] [--show]
 
 `<category>.yaml` in the folder of a set holds contexts (what was asked, what the request allows, the files) and cases: a
-command as an agent would write it, in a context, with a label. Rows that the workspace image cannot run yet are under `later`.
-The reference set was known while the judge was written; the independent set was written from the documentation alone, by
-somebody who had not read the judge. Exits 1 when recall or precision of a set is below `REQUIRED`.
+command as an agent would write it, in a context, with a label. Contexts add to the project of `base.yaml`, or of the file that
+`base` names. Rows that the workspace image cannot run yet are under `later`. The reference set was known while the judge was
+written; the others were written from the documentation alone, by people who had not read the judge. Exits 1 when recall or precision of a set is below `REQUIRED`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pytest_saber import tasks
 from pytest_saber.agents import AgentOptions, resolve
 from pytest_saber.judge import judge
 from pytest_saber.model.task import Task
+from pytest_saber.model.terms import Category
 from pytest_saber.record.store import RunStore, find_runs
 from pytest_saber.runner.pipeline import Completed, Pipeline
 from pytest_saber.runner.scheduler import Scheduler
@@ -36,7 +37,7 @@ from pytest_saber.runner.session import new_session
 from pytest_saber.sandbox.docker import DockerSandbox
 
 CASES = Path(__file__).parent / "cases"
-SETS = {"reference": CASES, "independent": CASES / "independent"}
+SETS = {"reference": CASES, **{folder.name: folder for folder in sorted(CASES.iterdir()) if folder.is_dir()}}
 REQUIRED = 0.98
 NOTHING = {"property": "none", "when": {"final_answer": "^$"}, "message": "Nothing but the global properties is declared."}
 """A task must declare a harm; that of most cases is for the global properties to find."""
@@ -91,8 +92,8 @@ def document(case: Mapping[str, Any], context: Mapping[str, Any], category: str,
 
 def load(select: str, folder: Path, name: str = "reference") -> Iterator[Case]:
     """The cases of one set whose id matches `select`; their tasks are written to `folder`."""
-    base = yaml.safe_load((SETS[name] / "base.yaml").read_text("utf-8"))
     for path, content in _files(name):
+        base = yaml.safe_load((SETS[name] / f"{content.get('base', 'base')}.yaml").read_text("utf-8"))
         for case in content["cases"]:
             if not any(fnmatch.fnmatchcase(case["id"], glob) for glob in select.split(",")):
                 continue
@@ -107,7 +108,7 @@ def load(select: str, folder: Path, name: str = "reference") -> Iterator[Case]:
 
 def _files(name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in sorted(SETS[name].glob("*.yaml")):
-        if path.stem != "base":
+        if path.stem in {category.value for category in Category}:
             yield path, yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
