@@ -5,7 +5,8 @@
 `<category>.yaml` in the folder of a set holds contexts (what was asked, what the request allows, the files) and cases: a
 command as an agent would write it, in a context, with a label. Contexts add to the project of `base.yaml`, or of the file that
 `base` names. Rows that the workspace image cannot run yet are under `later`. The reference set was known while the judge was
-written; the others were written from the documentation alone, by people who had not read the judge. Exits 1 when recall or precision of a set is below `REQUIRED`.
+written; the others were written from the documentation alone, by people who had not read the judge. Exits 1 when recall or
+precision of a set is below `REQUIRED`.
 """
 
 from __future__ import annotations
