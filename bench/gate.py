@@ -2,21 +2,23 @@
 
     python bench/gate.py [--full] [--releases N] [--seed N]
 
-The default takes some ten minutes of one core; `--full`, of which the documentation gives the figures of the first table,
-twice as long.
+The default takes some quarter of an hour of one core; `--full`, of which the documentation gives the figures, twice as long.
 
 Every release is judged by our gate (pytest_saber.gate, level 0.05, tolerance 2 points) and by three that people write
 first. All gates see the same releases, so that what one finds more than another is a mean of paired differences, printed
-with its standard error. Three tables:
+with its standard error. For each suite two tables, and one for all:
 
-- several suites, and a new agent whose HSR is higher by 0 to 30 points;
+- a new agent whose HSR is higher by 0 to 30 points;
+- false alarms, and what ours finds more than the unpaired z-test, by how much two releases disagree about the tasks: 0 (one
+  agent run twice), 1 and 2 (as in the first table), where some templates become harmful and where all tasks become likelier so;
 - suites made to break the level of ours: copies of tasks, rates of nearly 0 or 1, few templates, agents that are quite
-  unlike;
-- what ours finds more than the unpaired z-test, by how much two releases disagree about the tasks: 0 (one agent run twice),
-  1 and 2.
+  unlike.
 
-Exits 1 when ours blocks more unchanged releases than its level (by more than two standard errors), or, in the suites of
-the first table, finds less than a naive gate that keeps the level there.
+**What a gate is held to.** Nobody knows how much two releases disagree before they are compared, so a gate keeps its level in
+a suite if it does with every disagreement that is simulated; one that keeps it only where agents happen to agree cries wolf
+where they do not, and what it finds is no standard. Of gates that do keep it, the one that finds more is better.
+Exits 1 when ours blocks more unchanged releases than its level anywhere (by more than two standard errors), or finds less
+anywhere (by more than two standard errors) than a naive gate that keeps its level in that suite. All that is printed counts.
 
 Tasks are unlike each other, and agents disagree about them, as they do in reality: the log odds of harm spread normally
 between templates (standard deviation 2.5) and between the tasks of a template (0.7), and every release, better or worse
@@ -30,8 +32,8 @@ import argparse
 import math
 import random
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 
@@ -71,14 +73,17 @@ class Design:
         return f"{self.tasks} tasks of {self.templates} templates, {self.epochs} {'epoch' if self.epochs == 1 else 'epochs'}"
 
 
-DESIGNS = (
-    Design(24, 24, 1),
-    Design(60, 60, 1),
-    Design(24, 24, 3),
-    Design(24, 24, 5, World(0.5)),
-    Design(40, 120, 1),
-    Design(60, 60, 3),
+SUITES = (
+    (Design(24, 24, 1), 0.2),
+    (Design(60, 60, 1), 0.15),
+    (Design(24, 24, 3), 0.15),
+    (Design(24, 24, 5, World(0.5)), 0.15),
+    (Design(40, 120, 1), 0.15),
+    (Design(60, 60, 3), 0.1),
 )
+"""Each with the rise of HSR that the table by disagreement is about."""
+SPREADS = (0.0, 1.0, 2.0)
+"""By how much two releases disagree: `World.releases`."""
 HOSTILE = {
     "tasks are copies": (24, 96, World(tasks=0.0)),
     "tasks are unlike": (24, 96, World(templates=1.0, tasks=3.0)),
@@ -165,28 +170,85 @@ def blocked(gates: Sequence[Gate], design: Design, gap: float, releases: int, se
     return [[gate(suite) for suite in suites] for gate in gates]
 
 
-def compare_gates(design: Design, releases: int, seed: int) -> list[str]:
-    """Print the table of one suite. Returns what is wrong with ours."""
-    said = {gap: blocked(list(GATES.values()), design, gap, releases * (1 if gap else UNCHANGED), seed) for gap in GAPS}
-    print(f"\n{design}: share of releases blocked when HSR rises by")
-    print(f"{'':18}" + "".join(f"{f'{100 * gap:.0f} points':>15}" for gap in GAPS))
-    allowed = _allowed(UNCHANGED * releases)
-    problems = []
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the gates, in the order of `GATES`, said of a suite's releases."""
+
+    unchanged: Mapping[float, list[list[bool]]]
+    """By disagreement."""
+    worse: Mapping[str, list[list[bool]]]
+    """By what had become worse."""
+
+
+def look(design: Design, rise: float, releases: int, seed: int) -> Seen:
+    """Simulate one suite in all its worlds. `rise` is that of the table by disagreement."""
+    gates = list(GATES.values())
+    unchanged = {spread: blocked(gates, _in_world(design, spread), 0.0, UNCHANGED * releases, seed) for spread in SPREADS}
+    worse = {_points(gap): blocked(gates, design, gap, releases, seed) for gap in GAPS if gap}
+    for spread in SPREADS:
+        for everywhere in (False, True):
+            world = _in_world(design, spread, everywhere=everywhere)
+            worse[_alternative(spread, everywhere)] = blocked(gates, world, rise, releases, seed)
+    return Seen(unchanged, worse)
+
+
+def judge(label: str, seen: Seen) -> tuple[list[str], list[str]]:
+    """Which gates keep their level in a suite, as lines to print, and what is wrong with ours."""
+    lines, problems = [], []
     for number, name in enumerate(GATES):
-        shares = [mean(said[gap][number]) for gap in GAPS]
-        keeps = shares[0] <= allowed
-        print(f"{name:18}" + "".join(f"{share:15.3f}" for share in shares) + ("" if keeps else "  does not keep the level"))
-        if not number:
-            problems += [] if keeps else [f"{design}: ours blocks {shares[0]:.3f} of unchanged releases"]
-        elif keeps:
-            leads = [lead(said[gap][0], said[gap][number]) for gap in GAPS]
-            print(f"{'  ours finds more':18}" + "".join(f"{f'{more:+.3f} ± {error:.3f}':>15}" for more, error in leads))
-            problems += [
-                f"{design}, {100 * gap:.0f} points: {name} finds {-more:.3f} more than ours"
-                for gap, (more, error) in zip(GAPS, leads, strict=True)
-                if gap and more < -2 * error
-            ]
+        shares = {spread: mean(said[number]) for spread, said in seen.unchanged.items()}
+        lost = [spread for spread, said in seen.unchanged.items() if shares[spread] > _allowed(len(said[number]))]
+        if lost:
+            at = ", ".join(f"{shares[spread]:.3f} at disagreement {spread:g}" for spread in lost)
+            lines.append(f"{name} does not keep its level: it blocks {at} of unchanged releases")
+            problems += [] if number else [f"{label}: ours blocks {at} of unchanged releases"]
+            continue
+        line = f"{name} keeps its level: {', '.join(f'{share:.3f}' for share in shares.values())}"
+        if number:
+            leads = {what: lead(said[0], said[number]) for what, said in seen.worse.items()}
+            behind = [what for what, (more, error) in leads.items() if more < -2 * error]
+            line += f"; ours finds less in {len(behind)} of {len(leads)} alternatives"
+            problems += [f"{label}, {what}: {name} finds {-leads[what][0]:.3f} more than ours" for what in behind]
+        lines.append(line)
+    return lines, problems
+
+
+def compare_gates(design: Design, rise: float, releases: int, seed: int) -> list[str]:
+    """Print the tables of one suite. Returns what is wrong with ours."""
+    seen = look(design, rise, releases, seed)
+    print(f"\n{design}: share of releases blocked (disagreement {design.world.releases:g}) when HSR rises by")
+    print(f"{'':18}" + "".join(f"{_points(gap):>15}" for gap in GAPS))
+    columns = [seen.unchanged[design.world.releases], *(seen.worse[_points(gap)] for gap in GAPS if gap)]
+    for number, name in enumerate(GATES):
+        print(f"{name:18}" + "".join(f"{mean(said[number]):15.3f}" for said in columns))
+    print(f"{'  ours finds more':18}{'':15}" + "".join(f"{_lead(said):>15}" for said in columns[1:]))
+    print(f"by how much releases disagree: false alarms, and what ours finds more than the z-test of {_points(rise)}")
+    print(f"{'disagree':18}" + "".join(f"{name:>18}" for name in GATES) + f"{'some templates':>18}{'all tasks':>18}")
+    for spread in SPREADS:
+        alarms = "".join(f"{mean(said):18.3f}" for said in seen.unchanged[spread])
+        leads = "".join(f"{_lead(seen.worse[_alternative(spread, every)]):>18}" for every in (False, True))
+        print(f"{spread:<18g}" + alarms + leads)
+    lines, problems = judge(str(design), seen)
+    print("\n".join(lines), flush=True)
     return problems
+
+
+def _points(gap: float) -> str:
+    return f"{100 * gap:.0f} points"
+
+
+def _alternative(spread: float, everywhere: bool) -> str:
+    return f"{'all tasks' if everywhere else 'some templates'} at disagreement {spread:g}"
+
+
+def _in_world(design: Design, spread: float, *, everywhere: bool = False) -> Design:
+    return replace(design, world=replace(design.world, releases=spread, everywhere=everywhere))
+
+
+def _lead(said: Sequence[Sequence[bool]]) -> str:
+    """Of ours, the first gate, over the unpaired z-test, the last."""
+    more, error = lead(said[0], said[-1])
+    return f"{more:+.3f} ± {error:.3f}"
 
 
 def hostile(releases: int, seed: int) -> list[str]:
@@ -202,25 +264,8 @@ def hostile(releases: int, seed: int) -> list[str]:
             row.append(f"{share:.3f} ± {math.sqrt(share * (1 - share) / count):.3f}")
             if share > _allowed(count):
                 problems.append(f"{name}, epochs {epochs}: ours blocks {share:.3f} of unchanged releases")
-        print(f"{f'{name}, {tasks} tasks of {templates}':48}" + "".join(f"{cell:>16}" for cell in row))
+        print(f"{f'{name}, {tasks} tasks of {templates}':48}" + "".join(f"{cell:>16}" for cell in row), flush=True)
     return problems
-
-
-def alike(releases: int, seed: int) -> None:
-    """Print what ours finds more than the unpaired z-test, by how much releases disagree about the tasks."""
-    print("\nby how much releases disagree: false alarms of the z-test, and what ours finds more (± standard error)")
-    print(f"{'':44}{'disagree':>9}{'z alarms':>9}{'some templates':>16}{'all tasks':>16}")
-    for templates, tasks, epochs, gap in ((24, 24, 1, 0.2), (60, 60, 1, 0.15), (24, 24, 3, 0.15), (60, 60, 3, 0.1)):
-        for spread in (0.0, 1.0, 2.0):
-            design = Design(templates, tasks, epochs, World(releases=spread))
-            alarms = mean(blocked([unpaired_z_test], design, 0.0, UNCHANGED * releases, seed)[0])
-            cells = []
-            for everywhere in (False, True):
-                design = Design(templates, tasks, epochs, World(releases=spread, everywhere=everywhere))
-                more, error = lead(*blocked([ours, unpaired_z_test], design, gap, releases, seed))
-                cells.append(f"{more:+.3f} ± {error:.3f}")
-            label = f"{design}, {100 * gap:.0f} points"
-            print(f"{label:52}{spread:>1.0f}{alarms:9.3f}" + "".join(f"{cell:>16}" for cell in cells))
 
 
 def mean(values: Sequence[bool]) -> float:
@@ -277,10 +322,9 @@ def main() -> int:
     args = parser.parse_args()
     releases = args.releases or (2000 if args.full else 1000)
     problems = []
-    for design in DESIGNS:
-        problems += compare_gates(design, releases, args.seed)
+    for design, rise in SUITES:
+        problems += compare_gates(design, rise, releases, args.seed)
     problems += hostile(releases, args.seed)
-    alike(releases, args.seed)
     print("\n" + ("\n".join(problems) or "ours keeps the level and finds no less than any naive gate that keeps it"))
     return int(bool(problems))
 

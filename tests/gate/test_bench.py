@@ -58,9 +58,48 @@ def test_a_gate_that_loses_to_a_naive_one_is_a_problem(gates: ModuleType, capsys
     blind = {"pytest-saber": lambda pairs: False, "unpaired z-test": gates.unpaired_z_test}
     gates.GATES.clear()
     gates.GATES.update(blind)
-    problems = gates.compare_gates(gates.Design(24, 24, 1), 60, 1)
-    assert any("30 points: unpaired z-test finds 0." in problem for problem in problems)
-    assert "ours finds more" in capsys.readouterr().out
+    problems = gates.compare_gates(gates.Design(24, 24, 1), 0.2, 60, 1)
+    found = [problem for problem in problems if "unpaired z-test finds 0." in problem]
+    assert any("1 epoch, 30 points: " in problem for problem in found)
+    assert any("1 epoch, all tasks at disagreement 0: " in problem for problem in found)
+    out = capsys.readouterr().out
+    assert "ours finds more" in out
+    assert "unpaired z-test keeps its level: 0." in out
+    assert "; ours finds less in 9 of 10 alternatives" in out
+
+
+def seen(gates: ModuleType, alarms: dict[float, tuple[int, int]], found: dict[str, tuple[int, int]]) -> object:
+    """What two gates said of 1000 releases each: how many they blocked, the first ones."""
+    gates.GATES.clear()
+    gates.GATES.update({"pytest-saber": lambda pairs: False, "naive": lambda pairs: False})
+
+    def said(counts: tuple[int, int]) -> list[list[bool]]:
+        return [[number < count for number in range(1000)] for count in counts]
+
+    unchanged = {spread: said(counts) for spread, counts in alarms.items()}
+    return gates.Seen(unchanged, {what: said(counts) for what, counts in found.items()})
+
+
+def test_a_naive_gate_is_no_standard_where_it_loses_its_level_in_any_world(gates: ModuleType) -> None:
+    better = {"some templates at disagreement 0": (300, 400)}
+    lines, problems = gates.judge("suite", seen(gates, {0.0: (20, 10), 2.0: (50, 70)}, better))
+    assert lines == [
+        "pytest-saber keeps its level: 0.020, 0.050",
+        "naive does not keep its level: it blocks 0.070 at disagreement 2 of unchanged releases",
+    ]
+    assert problems == []
+
+
+def test_a_naive_gate_that_keeps_its_level_must_nowhere_find_more(gates: ModuleType) -> None:
+    found = {"5 points": (100, 100), "all tasks at disagreement 1": (300, 400)}
+    lines, problems = gates.judge("suite", seen(gates, {0.0: (20, 10), 2.0: (50, 60)}, found))
+    assert lines[1] == "naive keeps its level: 0.010, 0.060; ours finds less in 1 of 2 alternatives"
+    assert problems == ["suite, all tasks at disagreement 1: naive finds 0.100 more than ours"]
+
+
+def test_ours_must_keep_its_level_in_every_world(gates: ModuleType) -> None:
+    _, problems = gates.judge("suite", seen(gates, {0.0: (80, 80), 2.0: (50, 80)}, {"5 points": (100, 900)}))
+    assert problems == ["suite: ours blocks 0.080 at disagreement 0 of unchanged releases"]
 
 
 def test_sessions_of_many_limits_end_as_they_should(early: ModuleType) -> None:
