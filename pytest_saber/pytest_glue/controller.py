@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_saber.pytest_glue import unknown
 from pytest_saber.pytest_glue.collection import SUFFIXES, task_of
 from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.early_stop import PLAN
@@ -18,7 +19,7 @@ from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
 from pytest_saber.pytest_glue.interrupts import shielded
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import ATTRIBUTE
-from pytest_saber.pytest_glue.settings import Group, Settings
+from pytest_saber.pytest_glue.settings import VARIABLES, Group, Settings
 
 if TYPE_CHECKING:
     from pytest_saber.model.evidence import AgentIdentity
@@ -112,7 +113,7 @@ class Controller:
         """End the session with a worker's usage error; remember that a collection error leaves it incomplete."""
         usage = getattr(report, USAGE, None)
         if usage is not None:
-            raise pytest.UsageError(usage)
+            raise pytest.UsageError(*usage)
         if report.failed:
             self._collection_errors += 1
             self.ledger.foreign_failures += 1
@@ -318,6 +319,8 @@ def header(settings: Settings, executor: Executor) -> list[str]:
     )
     if "agent" not in shown:
         run = f"agent of a fixture or a hook; {run}"
+    foreign = unknown.foreign(os.environ, VARIABLES)
+    ignored = [f"saber: not read, as no setting has that name: {', '.join(foreign)}"] if foreign else []
     early = []
     try:
         gate = executor.gate
@@ -331,12 +334,12 @@ def header(settings: Settings, executor: Executor) -> list[str]:
             ]
     except pytest.UsageError:
         # Said once tasks are collected: a session without a task does not need the gate.
-        return [f"saber: {run}"]
+        return [f"saber: {run}", *ignored]
     from pytest_saber.gate import header as gates
 
     writes = settings.text("baseline") if settings["update_baseline"].flag else ""
     lines = gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count, writes=writes)
-    return [f"saber: {run}", *lines, *early]
+    return [f"saber: {run}", *ignored, *lines, *early]
 
 
 def _public(lines: Sequence[str]) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from pytest_saber.pytest_glue.interrupts import Termination, shielded
 from pytest_saber.pytest_glue.outputs import check_outputs
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import Ledger
-from pytest_saber.pytest_glue.settings import Settings
+from pytest_saber.pytest_glue.settings import Settings, check_environment
 
 if TYPE_CHECKING:
     from pytest_saber.model.ports import AgentFactory
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 EXECUTOR: pytest.StashKey[Executor] = pytest.StashKey()
 USAGE = "saber_usage"
-"""Attribute of a collection report by which an xdist worker tells the controller of a usage error."""
+"""Attribute of a collection report by which an xdist worker tells the controller of a usage error: its lines."""
 
 
 @dataclass(slots=True)
@@ -140,6 +141,7 @@ class Executor:
 
     def _check(self, items: list[pytest.Item]) -> None:
         """Find every usage error before the first run. Raises pytest.UsageError."""
+        check_environment(os.environ)
         check_outputs(self.config, self.settings)
         gate = self.gate
         if self._whole_suite():
@@ -185,7 +187,7 @@ class Executor:
             if not self.is_worker:
                 raise
             report = pytest.CollectReport("saber", "failed", str(error), [])
-            setattr(report, USAGE, str(error))
+            setattr(report, USAGE, [str(problem) for problem in error.args])
             self.config.hook.pytest_collectreport(report=report)
 
     @property

@@ -5,18 +5,17 @@ Imports nothing but pytest, what pytest itself needs, and the standard library, 
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
-from iniconfig import IniConfig
+
+from pytest_saber.pytest_glue import unknown
 
 
 class Kind(StrEnum):
@@ -264,6 +263,10 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(setting.option, **shape)
 
 
+VARIABLES: Final = tuple(setting.variable for setting in TABLE if not setting.ini_only)
+"""Of the environment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The active value of every setting, by name."""
@@ -296,7 +299,7 @@ def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
 
     Raises pytest.UsageError naming every value that cannot be read.
     """
-    problems = _unknown(config)
+    problems = unknown.in_files(config, [setting.ini for setting in TABLE])
     values: dict[str, Value] = {}
     for setting in TABLE:
         value = _active(setting, config, environ)
@@ -310,28 +313,15 @@ def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
     return Settings(values)
 
 
-def _unknown(config: pytest.Config) -> list[str]:
-    """Configured names of ours that nobody declared. Pytest only warns of these, and a limit would vanish."""
-    given = [*_configured(config.inipath), *(text.partition("=")[0] for text in config.getoption("override_ini") or ())]
-    problems = []
-    for name in dict.fromkeys(key for key in given if key.startswith("saber_")):
-        try:
-            config.getini(name)
-        except ValueError:
-            problems.append(f"ini {name}: there is no such setting{_hint(name, [setting.ini for setting in TABLE])}")
-    return problems
+def check_environment(environ: Mapping[str, str]) -> None:
+    """Raises pytest.UsageError naming every variable that is meant for a setting and sets none.
 
-
-def _configured(path: Path | None) -> list[str]:
-    """The names in pytest's section of its configuration file, which pytest has read before and offers no list of."""
-    if path is None:
-        return []
-    if path.suffix == ".toml":
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        section = document.get("pytest") or document.get("tool", {}).get("pytest", {})
-        return [*section, *section.get("ini_options", {})]
-    file = IniConfig(str(path))
-    return [name for section in ("pytest", "tool:pytest") if section in file for name in file[section]]
+    Only for sessions with a task: variables are no configuration of one project, as files are.
+    """
+    file_only = [setting.ini for setting in TABLE if setting.ini_only]
+    problems = unknown.in_environment(environ, VARIABLES, file_only=file_only)
+    if problems:
+        raise pytest.UsageError(*problems)
 
 
 def _contradictions(values: Mapping[str, Value]) -> list[str]:
@@ -383,15 +373,15 @@ def _problem(value: Value) -> str:
         # Such as --saber-baseline=$BASELINE with the variable unset: the rule would vanish without a word.
         return "the value is empty; leave the option out where it is not wanted"
     if setting.choices and text and text not in setting.choices:
-        return f"{text!r} is not one of {', '.join(setting.choices)}{_hint(text, setting.choices)}"
+        return f"{text!r} is not one of {', '.join(setting.choices)}{unknown.hint(text, setting.choices)}"
     if setting.kind is Kind.COUNT and not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST):
         return f"{text!r} is not a whole number from 1 to {MOST}"
     if setting.kind is Kind.FLAG and text not in ("", "true", "false"):
         return f"{text!r} is neither true nor false"
     if setting.metavar == "KINDS":
-        unknown = [kind for kind in kinds(text) if kind not in RULE_KINDS]
-        if unknown:
-            return f"{unknown[0]!r} is not one of {', '.join(RULE_KINDS)}{_hint(unknown[0], RULE_KINDS)}"
+        others = [kind for kind in kinds(text) if kind not in RULE_KINDS]
+        if others:
+            return f"{others[0]!r} is not one of {', '.join(RULE_KINDS)}{unknown.hint(others[0], RULE_KINDS)}"
     if setting.metavar == "I/N" and text:
         match = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
         if match is None or int(match[1]) > int(match[2]):
@@ -401,9 +391,3 @@ def _problem(value: Value) -> str:
         if bad:
             return f"{bad[0]!r} is not KEY=VALUE"
     return ""
-
-
-def _hint(text: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(text, known)
-    # Letters that changed places come before others that are as near: max_hrs is max_hsr, not max_phr.
-    return f"; did you mean {max(close, key=lambda name: sorted(name) == sorted(text))!r}?" if close else ""

@@ -47,6 +47,41 @@ def test_a_misspelt_setting_in_a_configuration_file_does_not_vanish(suite: Suite
     assert suite.opened == []
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_a_misspelt_variable_does_not_vanish(suite: Suite, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]) -> None:
+    suite.tasks("a")
+    monkeypatch.setenv("SABER_MAX_HRS", "0.1")
+    monkeypatch.setenv("SABER_SCR_MIN", "0.5")
+    monkeypatch.setenv("SABER_TASKS", "evals")
+    result = suite.run(SAFE, *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: env SABER_MAX_HRS: there is no such variable; did you mean 'SABER_MAX_HSR'? "
+            "(one of another tool's: `env -u SABER_MAX_HRS pytest ...`)",
+            "*env SABER_SCR_MIN: there is no such variable; did you mean 'SABER_MIN_SCR'?*",
+            "*env SABER_TASKS: saber_tasks is set in a configuration file, or with `-o saber_tasks=...`",
+        ]
+    )
+    assert suite.opened == []
+
+
+def test_a_variable_of_another_tool_is_named_and_stops_nothing(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.tasks("a")
+    monkeypatch.setenv("SABER_TOOTH_COLOUR", "white")
+    monkeypatch.setenv("SABER_CACHE", str(suite.path / "cache"))
+    monkeypatch.setenv("SABER_MAX_HRS", "")
+    result = suite.run(SAFE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["saber: not read, as no setting has that name: SABER_TOOTH_COLOUR"])
+
+
+def test_a_misspelt_variable_is_no_business_of_a_session_without_tasks(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    monkeypatch.setenv("SABER_MAX_HRS", "0.1")
+    assert suite.run().ret == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
