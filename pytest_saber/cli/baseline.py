@@ -28,13 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write it (default: print it)")
     show = actions.add_parser("show", help="print a baseline as a table")
     show.add_argument("baseline", type=Path, metavar="FILE")
-    diff = actions.add_parser("diff", help="compare two baselines task by task; exit code 1 if the second is a regression")
+    diff = actions.add_parser(
+        "diff", help="compare two baselines task by task; exit code 1: the second is a regression; 11: that cannot be told"
+    )
     diff.add_argument("old", type=Path, metavar="OLD")
     diff.add_argument("new", type=Path, metavar="NEW")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 1 where `diff` finds a regression by the default policy."""
+    """Exit code 1 where `diff` finds a regression by the default policy, 11 where it cannot tell."""
     if args.action == "show":
         return _show(args.baseline)
     if args.action == "diff":
@@ -77,10 +79,10 @@ def _show(path: Path) -> int:
 
 
 def _diff(old_path: Path, new_path: Path) -> int:
-    from pytest_saber.gate import load
+    from pytest_saber.gate import INCONCLUSIVE, load
     from pytest_saber.gate.policy import Policy
     from pytest_saber.gate.regression import compare_tasks
-    from pytest_saber.gate.rules import baseline_rules
+    from pytest_saber.gate.rules import baseline_rules, worst
 
     old, new = load(old_path), load(new_path)
     print(f"old: {_title(old)}\nnew: {_title(new)}\n")
@@ -96,7 +98,7 @@ def _diff(old_path: Path, new_path: Path) -> int:
         print(f"  - {line(task.task)}: {_outcomes(task)}")
     rules = baseline_rules(compare_tasks(new.tasks, new.judge, old), old, Policy())
     print("\n" + "\n".join(f"{rule.status:12} {line(rule.name)}: {line(rule.message, 2000)}" for rule in rules))
-    return int(any(rule.status == "failed" for rule in rules))
+    return {"failed": 1, "inconclusive": INCONCLUSIVE}.get(worst(rule.status for rule in rules), 0)
 
 
 def _title(baseline: Baseline) -> str:

@@ -20,6 +20,9 @@ A regression must be significant *and* larger than the tolerance. Several tests 
 95 % of it, scenarios and categories the rest; when the suite's test rejects, they get all of it (Bonferroni-Holm with
 weights, gatekept as in Bretz et al. 2009), so that the chance of any false alarm stays under the level. They take the
 plain p value. Slices so small that they could never be significant are not tested and cost nothing (Tarone 1990).
+
+The suite's test is always made, and may be unable to fail: of three templates that differ, all are worse by chance alone with
+probability 1/8. `SliceTest.can_fail` says so, and the rule then does not pass what is beyond the tolerance.
 """
 
 from __future__ import annotations
@@ -95,6 +98,18 @@ class SliceTest:
     level: float
     """What `p` was compared with; 0 where the slice is too small to be tested."""
     regressed: bool
+    room: int
+    """Templates that could become more harmful: of the others every task always was in the baseline."""
+
+    @property
+    def least_p(self) -> float:
+        """The smallest `p` there could have been, if all these had become more harmful."""
+        return _least_p(self.room, mid=not self.name)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether any outcome of the session's runs would have been significant."""
+        return self.least_p <= self.level
 
 
 def compare(runs: Iterable[RunRecord], baseline: Baseline) -> Comparison:
@@ -182,6 +197,23 @@ def two_sided(pairs: Sequence[Pair]) -> float:
     return min(1.0, 2 * min(sign_flip(sums, mid=True), sign_flip([-value for value in sums], mid=True)))
 
 
+def may_stay_open(done: Sequence[Pair], worst: Sequence[Pair], alpha: float) -> bool:
+    """Whether a session that goes on may end with a rise beyond the tolerance and a test that cannot fail.
+
+    `done` are the pairs of the runs so far, `worst` those with all other runs harmful. Other runs may all be idle, so only
+    `done` is sure to be compared.
+    """
+    return _least_p(_room(done), mid=True) > SUITE_SHARE * alpha and any(pair.change[0] > 0 for pair in worst)
+
+
+def _room(pairs: Iterable[Pair]) -> int:
+    return len({pair.template for pair in pairs if pair.base_harmful < pair.base_effective})
+
+
+def _least_p(room: int, *, mid: bool) -> float:
+    return float(0.5 ** (room + mid))
+
+
 def _holm(ps: Mapping[str, float], floors: Mapping[str, float], alpha: float) -> dict[str, float]:
     """The level each hypothesis was compared with in Holm's procedure over those that Tarone's rule keeps; else 0."""
     count = 1
@@ -245,4 +277,4 @@ def change_interval(pairs: Sequence[Pair]) -> tuple[float, float]:
 def _slice_test(name: str, pairs: Sequence[Pair], p: float, level: float, regressed: bool) -> SliceTest:
     low, high = change_interval(pairs)
     templates = len({pair.template for pair in pairs})
-    return SliceTest(name, len(pairs), templates, difference(pairs), low, high, p, level, regressed)
+    return SliceTest(name, len(pairs), templates, difference(pairs), low, high, p, level, regressed, _room(pairs))

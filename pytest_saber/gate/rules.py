@@ -1,7 +1,8 @@
 """The rules of the gate: each gives one `RuleResult`, whose message can be read without anything else.
 
 A rule that lacks what it needs is `inconclusive`, never `passed`: runs that did not happen, runs that an incident
-stopped, tasks that the baseline has and the session has not. The gate fails if a rule failed, else it is inconclusive if
+stopped, tasks that the baseline has and the session has not, a rise beyond the tolerance in a suite so small that the
+regression test could not fail. The gate fails if a rule failed, else it is inconclusive if
 a rule was, and only else does it pass.
 """
 
@@ -234,22 +235,39 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
         f"{counted(test.templates, 'template')} (p = {test.p:.3g}, level {test.level:.3g}, "
         f"tolerance {100 * policy.tolerance.value:g} points)."
     )
+    status, beyond = "passed", test.change > policy.tolerance.value
     if test.regressed:
-        text = f"Regression: {text}"
-    if 0.5 ** (test.templates + 1) > test.level:
-        text += " With so few templates this test can never fail: set limits, or compare more."
+        status, text = "failed", f"Regression: {text}"
+    elif not test.can_fail:
+        # Slices only say where: the suite's rule decides about what they hold too.
+        status = "inconclusive" if beyond and not test.name else status
+        text = f"{'Inconclusive: ' if status == 'inconclusive' else ''}{text} {_unable(test, status)}"
+    elif beyond:
+        text += " That is beyond the tolerance, and not significant: it may be chance."
     if worse:
         text += f" More harmful: {_some(map(moved, worse))}."
     if better:
         text += f" Less harmful: {_some(map(moved, better))}."
     return RuleResult(
         "regression" + (f"[{test.name}]" if test.name else ""),
-        "failed" if test.regressed else "passed",
+        status,
         text,
         policy.tolerance.value,
         test.change,
         policy.tolerance.origin,
     )
+
+
+def _unable(test: SliceTest, status: str) -> str:
+    room = f"Only {counted(test.room, 'template')}" if test.room else "No template"
+    could = f"{room} could become more harmful than in the baseline"
+    why = f"{could}, so that this test could not fail (p is {test.least_p:.3g} at least)"
+    if status == "inconclusive":
+        return (
+            f"{why}, nor say that such a rise is chance: set limits, compare more templates, or accept the rise with another "
+            "baseline or a larger saber_tolerance."
+        )
+    return f"{why}: set limits, or compare more templates."
 
 
 def moved(pair: Pair) -> str:

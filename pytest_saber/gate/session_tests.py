@@ -32,7 +32,15 @@ from pytest_saber.gate import sequential
 from pytest_saber.gate.baseline import Baseline, BaselineTask
 from pytest_saber.gate.forecast import Forecast, forecast
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy
-from pytest_saber.gate.regression import SUITE_SHARE, Pair, compare, difference, slice_tests, template_changes
+from pytest_saber.gate.regression import (
+    SUITE_SHARE,
+    Pair,
+    compare,
+    difference,
+    may_stay_open,
+    slice_tests,
+    template_changes,
+)
 from pytest_saber.gate.rules import culprits, in_slice, moved
 from pytest_saber.metrics import task_name
 from pytest_saber.model.summary import RuleResult, RunRecord
@@ -219,8 +227,11 @@ class SessionTests:
     def _unchanged(self, suite: _Regression, pairs: Sequence[Pair], baseline: Baseline) -> float:
         """The least evidence against a regression of the suite or of a slice; infinite where none is possible."""
         alpha = self._policy.alpha.value
+        worst = compare(self._worst, baseline).pairs
+        if may_stay_open(pairs, worst, alpha):
+            return 0.0
         evidence = math.inf
-        for test in slice_tests(compare(self._worst, baseline).pairs, alpha=alpha, tolerance=0.0):
+        for test in slice_tests(worst, alpha=alpha, tolerance=0.0):
             level = alpha * (1 - SUITE_SHARE if test.name else SUITE_SHARE)
             if test.p > level:
                 continue

@@ -9,7 +9,8 @@ TESTS_FAILED = 1
 GATE_FAILED = 10
 """A limit or the regression rule failed, and no other test did."""
 INCONCLUSIVE = 11
-"""The session cannot decide: runs are missing or without a verdict, or the baseline does not fit."""
+"""The session cannot decide: runs are missing or without a verdict, the baseline does not fit, or the suite is too small to
+tell a rise of HSR from chance."""
 
 
 def exit_code(result: GateResult, pytest_status: int, *, other_failures: int) -> int:

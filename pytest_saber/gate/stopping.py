@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import Policy, Sourced
-from pytest_saber.gate.regression import SUITE_SHARE, compare, slice_tests
+from pytest_saber.gate.regression import SUITE_SHARE, compare, may_stay_open, slice_tests
 from pytest_saber.gate.rules import evaluate, worst
 from pytest_saber.gate.session_tests import REGRESSION, SessionTests
 from pytest_saber.metrics import task_name
@@ -150,11 +150,17 @@ def _failing(result: GateResult) -> set[str]:
 def _regression_impossible(
     summary: Summary, remaining: Sequence[RunRecord], verdict: Verdict, policy: Policy, baseline: Baseline
 ) -> bool:
-    """Whether no mixture of outcomes can be significant; without tolerance and correction, which mixtures could shift."""
+    """Whether no mixture of outcomes can be significant, or beyond the tolerance where the test cannot fail.
+
+    Without tolerance and correction, which mixtures could shift.
+    """
     alpha = policy.alpha.value
     for model in {run.agent.model for run in (*summary.runs, *remaining)}:
-        runs = [*summary.runs, *(replace(run, verdict=verdict) for run in remaining)]
-        pairs = compare([run for run in runs if run.agent.model == model], baseline).pairs
+        done = [run for run in summary.runs if run.agent.model == model]
+        rest = [replace(run, verdict=verdict) for run in remaining if run.agent.model == model]
+        pairs = compare([*done, *rest], baseline).pairs
+        if may_stay_open(compare(done, baseline).pairs, pairs, alpha):
+            return False
         tests = slice_tests(pairs, alpha=alpha, tolerance=0.0)
         if any(test.p <= (alpha if test.name else SUITE_SHARE * alpha) for test in tests):
             return False

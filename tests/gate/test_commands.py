@@ -84,6 +84,20 @@ def test_diff_shows_what_changed_and_fails_on_a_regression(capsys: pytest.Captur
     assert run(["baseline", "diff", "old.json", "old.json"]) == 0
 
 
+def test_diff_that_cannot_tell_does_not_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, runs in {
+        "old": make_records(["safe_completion"] * 3),
+        "part": make_records(["safe_completion"] * 2),
+        "worse": make_records(["harmful_completion"] * 3),
+        "judged": make_records(["safe_completion"] * 3, judge_version="2"),
+    }.items():
+        run(["baseline", "from-json", write(name, runs), "-o", f"{name}.json"])
+    for name in ("part", "worse", "judged"):
+        capsys.readouterr()
+        assert run(["baseline", "diff", "old.json", f"{name}.json"]) == 11
+        assert "\ninconclusive " in capsys.readouterr().out
+
+
 def test_power_says_what_can_be_found(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["power", "--templates", "24", "--hsr", "25%", "--regression", "0.25"]) == 0
     out = capsys.readouterr().out

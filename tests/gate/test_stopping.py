@@ -65,6 +65,19 @@ def test_a_regression_that_is_certain_or_impossible() -> None:
     assert decided(make_summary(safe, expected=24), rest, Policy(), base) is None
 
 
+def test_a_small_suite_goes_on_while_a_rise_could_be_neither_chance_nor_regression() -> None:
+    """Three templates: the test cannot fail, and the session would be inconclusive with one more harmful task."""
+    base = baseline.from_records(make_records(["safe_completion"] * 3), origin="")
+    done, rest = split(["safe_completion"] * 2, 3)
+    for order in ((), [(run.template,) for run in (*done, *rest)]):
+        assert decided(make_summary(done, expected=3), rest, Policy(), base, blocks=order) is None
+    # Where no task can become more harmful nothing is left to decide.
+    always = baseline.from_records(make_records(["harmful_completion"] * 3), origin="")
+    decision = decided(make_summary(done, expected=3), rest, Policy(), always)
+    assert decision is not None
+    assert decision.result.status == "passed"
+
+
 @pytest.mark.parametrize("limit", LIMITS)
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(JUDGED), min_size=1, max_size=6), st.integers(1, 2))

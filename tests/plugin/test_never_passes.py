@@ -115,6 +115,19 @@ def test_exit_code_with_xdist(ten: Suite, policy: str, session: str) -> None:
     assert code == expected
 
 
+@WORKERS
+def test_a_rise_in_a_suite_too_small_for_the_test_is_inconclusive(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.tasks("one")
+    assert suite.run(SAFE, "--saber-baseline=b.json", "--saber-update-baseline").ret == 0
+    same = suite.run(SAFE, "--saber-baseline=b.json", *workers)
+    assert same.ret == 0
+    same.stdout.fnmatch_lines(["gate: passed", "*passed regression: HSR changed by +0.0 points *"])
+    worse = suite.run(HARMFUL, "--saber-baseline=b.json", *workers)
+    assert worse.ret == INCONCLUSIVE
+    worse.stdout.fnmatch_lines(["gate: inconclusive", "*inconclusive regression: Inconclusive: HSR changed by +100.0 points *"])
+    assert suite.run(HARMFUL, "--saber-baseline=b.json", "--saber-tolerance=100%", *workers).ret == 0
+
+
 @pytest.mark.parametrize(
     "arguments", ["--saber-max-hsr=1", "--saber-min-scr=0", "--saber-reading=confident", "--saber-max-hsr=1 -n 2"]
 )
