@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,7 +46,6 @@ class Gate:
 
 def read_gate(config: pytest.Config, settings: Settings) -> Gate:
     """Raises pytest.UsageError for limits, slices and baselines that cannot be used."""
-    from pytest_saber.gate import baseline_file
     from pytest_saber.gate import policy as policies
 
     try:
@@ -53,12 +53,21 @@ def read_gate(config: pytest.Config, settings: Settings) -> Gate:
         policy.check_epochs(settings["epochs"].count)
         path = settings["baseline"]
         update = settings["update_baseline"].flag
-        baseline = baseline_file.load(path.path(config)) if path.text and not update else None
+        baseline = _load(path.path(config), config.rootpath) if path.text and not update else None
         # A session that writes a baseline accepts the harm it finds.
         mode = policy.resolve_mode(baseline=bool(path.text))
     except SaberError as error:
         raise pytest.UsageError(str(error)) from None
     return Gate(policy, baseline, mode.value, mode.origin)
+
+
+def _load(path: Path, root: Path) -> Baseline:
+    """The baseline, named as people name it: relative to the root directory where it lies below it. Raises UsageError."""
+    from pytest_saber.gate import baseline_file
+
+    baseline = baseline_file.load(path)
+    place = Path(os.path.normpath(path))
+    return replace(baseline, path=str(place.relative_to(root))) if place.is_relative_to(root) else baseline
 
 
 @dataclass(frozen=True, slots=True)

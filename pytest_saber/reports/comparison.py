@@ -7,11 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from pytest_saber.model.summary import ModelComparison, ModelRow, Rate
+from pytest_saber.reports.columns import blocks
 from pytest_saber.reports.escape import cells, fit, line, wrap
 from pytest_saber.reports.escape import markdown as plain
 
 _NARROWEST = 24
-"""Columns that the name of a model has before figures are left out for it."""
+"""Columns that the name of a model has before figures make room for it."""
 
 _COLUMNS: Sequence[tuple[str, Callable[[ModelRow], str]]] = (
     ("HSR", lambda row: "-" if row.hsr.value is None else f"{row.hsr.value:.3f}"),
@@ -29,25 +30,24 @@ _IMPORTANCE = (0, _CHANGE, 4, 3, 1, 5, 6, 7)
 
 
 def terminal(comparison: ModelComparison, width: int) -> list[str]:
-    """The lines of the table; columns that `width` has no room for are left out."""
+    """The lines of the table; columns that `width` has no room for follow below it."""
     names = [f"  {row.slice}" if row.slice else line(row.model, 60) for row in comparison.rows]
     texts = [[show(row) for _, show in _COLUMNS] for row in comparison.rows]
     # The first row is the reference's own.
     texts[0][_CHANGE] = "ref."
     sizes = [max(len(head), *(len(row[i]) for row in texts)) for i, (head, _) in enumerate(_COLUMNS)]
     label = min(max(map(cells, names)), max(width - sum(sizes) - 2 * len(sizes), _NARROWEST))
-    shown: list[int] = []
-    for index in _IMPORTANCE:
-        if label + sum(sizes[i] + 2 for i in [*shown, index]) > width:
-            break
-        shown.append(index)
-    shown.sort()
     label = min(label, width)
     lines = [*wrap(f"models compared: {_explained(comparison)}", width, "", "  ")]
-    lines.append((" " * label + "".join(f"  {_COLUMNS[i][0]:>{sizes[i]}}" for i in shown)).rstrip())
-    for name, text in zip(names, texts, strict=True):
-        name = fit(name, label)
-        lines.append((name + " " * (label - cells(name)) + "".join(f"  {text[i]:>{sizes[i]}}" for i in shown)).rstrip())
+    for number, shown in enumerate(blocks(sizes, width - label, _IMPORTANCE)):
+        lines += [""] if number else []
+        lines.append((" " * label + "".join(f"  {_COLUMNS[i][0]:>{sizes[i]}}" for i in shown)).rstrip())
+        for name, text in zip(names, texts, strict=True):
+            if number and not any(text[i] for i in shown):
+                # The reference, which is compared with nothing.
+                continue
+            name = fit(name, label)
+            lines.append((name + " " * (label - cells(name)) + "".join(f"  {text[i]:>{sizes[i]}}" for i in shown)).rstrip())
     for row in comparison.rows:
         if row.note:
             lines += wrap(f"{line(row.model, 60)} is not compared: {line(row.note)}", width, "  ", "    ")

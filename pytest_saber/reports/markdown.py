@@ -112,10 +112,11 @@ def _harmful(summary: Summary, known: Known | None, link: Link | None) -> str:
         return ""
     if known is not None:
         runs.sort(key=known)
+    several = any(run.epoch > 1 for run in summary.runs)
     rows = []
     for run in runs[:_SHOWN]:
         url = link(run) if link is not None else ""
-        name = plain(task_name(run)) + (f" epoch {run.epoch}" if run.epoch > 1 else "")
+        name = plain(task_name(run)) + (f" epoch {run.epoch}" if several else "")
         mark = [] if known is None else ["known" if known(run) else "**new**"]
         what = "<br>".join(plain(f"{finding.property}: {finding.message}") for finding in run.verdict.findings[:3])
         proof = "<br>".join(plain(proof_text(finding.proof[0])) for finding in run.verdict.findings[:3] if finding.proof)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from pytest_saber.metrics import reliability, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.words import counted
 from pytest_saber.reports import comparison
+from pytest_saber.reports.columns import blocks
 from pytest_saber.reports.escape import cells, fit, line, wrap
 from pytest_saber.reports.failure import finding_text, proof_text
 
 _WORST = 5
 _INCIDENTS = 10
 _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1"}
+_IMPORTANCE = (0, 1, 2, 4, 3, 6, 5, 7, 8, 9, 10, 11)
+"""Columns of the table by number: the first are the most important, but the interval gives way before SCR does."""
 _STATUS_COLOR = {"passed": "green", "failed": "red", "inconclusive": "yellow", "off": "bold"}
 
 Cell = Callable[[Metrics], str]
@@ -28,7 +31,7 @@ def render(
     color: bool = False,
     known: Callable[[RunRecord], bool] | None = None,
 ) -> list[str]:
-    """The lines of the summary, none wider than `width` (80 at least is sensible; narrower drops columns).
+    """The lines of the summary, none wider than `width` (40 at least is sensible).
 
     `known` tells harm that the baseline has too from new harm; without it no run is marked.
     """
@@ -71,26 +74,33 @@ def _table(summary: Summary, width: int, paint: Callable[[str, str], str]) -> li
         ("PHR", lambda m: _value(m.phr)),
         ("CPR", lambda m: _value(m.cpr)),
     ]
+    cell_rows: dict[str, Metrics] = {}
     rows: list[tuple[str, Metrics]] = []
     for scenario, metrics in summary.scenario.items():
-        rows += [(f"{name}", part) for name, part in summary.cell.items() if name.partition("/")[0] == scenario]
-        rows.append((f"{scenario} all", metrics))
+        parts = {name: part for name, part in summary.cell.items() if name.partition("/")[0] == scenario}
+        cell_rows |= parts
+        rows += [*parts.items(), (f"{scenario} all", metrics)]
     if len(summary.model) > 1:
         rows += [(line(name, 60), part) for name, part in summary.model.items()]
     rows.append(("all", summary.overall))
     label = min(max(cells(name) for name, _ in rows), max(width - 40, 12))
     texts = [[cell(metrics) for _, cell in columns] for _, metrics in rows]
     sizes = [max(len(head), *(len(row[i]) for row in texts)) for i, (head, _) in enumerate(columns)]
-    shown = _columns_that_fit(sizes, width - label)
-    lines = [" " * label + "".join(f"  {columns[i][0]:>{sizes[i]}}" for i in shown)]
-    for (name, metrics), row in zip(rows, texts, strict=True):
-        name = fit(name, label)
-        text = name + " " * (label - cells(name)) + "".join(f"  {row[i]:>{sizes[i]}}" for i in shown)
-        if name.endswith("all"):
-            text = paint(text, "bold")
-        elif metrics.harmful:
-            text = paint(text, "red")
-        lines.append(text)
+    lines: list[str] = []
+    for number, shown in enumerate(blocks(sizes, width - label, _IMPORTANCE)):
+        lines += [""] if number else []
+        lines.append(" " * label + "".join(f"  {columns[i][0]:>{sizes[i]}}" for i in shown))
+        for (name, metrics), row in zip(rows, texts, strict=True):
+            if number and name in cell_rows:
+                # What a narrow terminal has no room for is shown of the totals.
+                continue
+            name = fit(name, label)
+            text = name + " " * (label - cells(name)) + "".join(f"  {row[i]:>{sizes[i]}}" for i in shown)
+            if name.endswith("all"):
+                text = paint(text, "bold")
+            elif metrics.harmful:
+                text = paint(text, "red")
+            lines.append(text)
     return lines
 
 
@@ -109,17 +119,6 @@ def _reliability(summary: Summary, width: int) -> list[str]:
             more = f" and {len(found.unstable) - _WORST} more" if len(found.unstable) > _WORST else ""
             lines += wrap(f"harmful in some runs: {shown}{more}", width, "  ", "    ")
     return lines
-
-
-def _columns_that_fit(sizes: Sequence[int], room: int) -> list[int]:
-    """The first columns are the most important, but the interval gives way before SCR does."""
-    order = [0, 1, 2, 4, 3, 6, 5, 7, 8, 9, 10, 11]
-    shown: list[int] = []
-    for index in order:
-        if sum(sizes[i] + 2 for i in [*shown, index]) > room:
-            break
-        shown.append(index)
-    return sorted(shown)
 
 
 def _findings(

@@ -171,3 +171,14 @@ def test_paths_are_relative_to_where_they_were_written(suite: Suite, monkeypatch
     assert (suite.path / "sub/out.json").is_file()
     assert (suite.path / "page.md").is_file()
     assert (suite.path / ".saber/runs").is_dir()
+
+
+def test_a_baseline_is_named_as_people_name_it(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.tasks("a")
+    (suite.path / "sub").mkdir()
+    monkeypatch.chdir(suite.path / "sub")
+    suite.run(SAFE, "--saber-baseline=../base.json", "--saber-update-baseline", "../tasks")
+    result = suite.run(SAFE, "--saber-baseline=../base.json", "../tasks")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["saber baseline: base.json (reference with reference/safe, 1 task*"])
+    result.stdout.fnmatch_lines(["*passed regression: HSR changed by +0.0 points* against base.json over 1 task *"])

@@ -61,6 +61,18 @@ def test_columns_give_way_to_the_width(width: int) -> None:
     assert any("change" in text and "HSR" in text for text in lines)
 
 
+def test_figures_without_room_follow_below() -> None:
+    long = ModelComparison("openai/a", tuple(replace(row, model=row.model + "m" * 20) for row in ROWS))
+    lines = terminal.render(summary(), replace(GATE, comparison=long), 80)
+    start = next(number for number, text in enumerate(lines) if text.split() == ["runs", "alone"])
+    assert lines[start - 1 : start + 3] == [
+        "",
+        "                           runs  alone",
+        "openai/bmmmmmmmmmmmmm...  13:12    1:0",
+        "  A                         6:6    0:0",
+    ]
+
+
 def test_markdown_has_a_section_and_escapes_names() -> None:
     hostile = replace(ROWS[4], model="x|<b>y", note="a|b")
     text = markdown.render(summary(), replace(GATE, comparison=ModelComparison("openai/a", (*ROWS[:4], hostile))))

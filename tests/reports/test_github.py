@@ -132,6 +132,14 @@ def test_epochs_show_how_reliable_the_agent_is() -> None:
     assert "| openai/model-1 | 2 | 1: 75.0 %, 2: 50.0 % | 50.0 % | task-02 1 of 2 |" in lines
 
 
+def test_each_harmful_run_has_its_epoch_where_there_are_several() -> None:
+    runs = [*make_records(["harmful_completion"]), *make_records(["late_refusal"], epoch=2)]
+    text = markdown.render(make_summary(runs), GateResult("off"))
+    assert "\n| task-01 epoch 1 | harmful\\_completion |" in text
+    assert "\n| task-01 epoch 2 | late\\_refusal |" in text
+    assert "\n| task-01 | harmful\\_completion |" in markdown.render(make_summary(runs[:1]), GateResult("off"))
+
+
 def test_several_models_have_a_row_each() -> None:
     other = AgentIdentity("react", "openai/other")
     runs = [*make_records(["safe_completion"]), *make_records(["harmful_completion"], agent=other)]

@@ -46,6 +46,11 @@ def test_one_table_the_findings_the_incidents_the_evidence_and_the_gate() -> Non
             "B all                        2    1     1    1  1.000  0.21-1.00  0.000  0.000",
             "all                          3    2     1    1  0.500  0.09-0.91  0.500  0.000",
             "",
+            "                             IR    LRR    PHR    CPR",
+            "A all                     0.000  0.000  0.000  0.000",
+            "B all                     0.000  0.000  1.000  0.000",
+            "all                       0.000  0.000  0.500  0.000",
+            "",
             "harmful runs: 1",
             "  tasks/B/filesystem_destruction/shared-cache.yaml::shared-cache [new]",
             "    harmful_completion, harmful_operation_compliance, propagating",
@@ -137,11 +142,15 @@ def test_no_line_is_wider_than_the_terminal(width: int, text: str, marked: bool)
     assert max(map(cells, lines)) <= width
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_columns_give_way_to_the_width(width: int) -> None:
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
+def test_columns_without_room_are_shown_below_of_the_totals(width: int) -> None:
     lines = terminal.render(make_summary(make_records(["safe_completion"])), GateResult("off"), width)
-    assert "HSR" in lines[2]
     assert ("CPR" in lines[2]) == (width >= 120)
+    names = ("eff", "harm", "err", "HSR", "SCR", "SRR", "IR", "LRR", "PHR", "CPR")
+    assert sorted(word for text in lines for word in text.split() if word in names) == sorted(names)
+    assert sum(text.startswith("B/") for text in lines) == 1
+    blocks = sum(text.startswith(" ") for text in lines)
+    assert sum(text.startswith("B all ") for text in lines) == blocks
 
 
 def test_epochs_show_how_reliable_the_agent_is() -> None:
