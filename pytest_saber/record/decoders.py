@@ -43,28 +43,29 @@ def decoder_of(hint: Any) -> Decoder:
 
 
 def _dataclass_decoder(cls: type) -> Decoder:
-    prepared: list[tuple[str, Decoder]] = []
-    required: set[str] = set()
+    prepared: tuple[tuple[str, Decoder, bool], ...] | None = None
 
     def convert(value: Any) -> Any:
+        nonlocal prepared
         if type(value) is not dict:
             raise BadValue(f"expected an object, found {shown(value)}")
-        if not prepared:
-            prepared.extend((name, decoder_of(hint)) for name, hint, _ in fields_of(cls))
-            required.update(name for name, _, needed in fields_of(cls) if needed)
+        fields = prepared
+        if fields is None:  # made at first use, because types may be recursive; whole at once, because threads share it
+            fields = prepared = tuple((name, decoder_of(hint), needed) for name, hint, needed in fields_of(cls))
         found: dict[str, Any] = {}
         name = ""
         try:
-            for name, decoder in prepared:
+            for name, decoder, _ in fields:
                 if name in value:
                     found[name] = decoder(value[name])
         except BadValue as bad:
             raise bad.at(f".{name}") from None
-        for name in required - found.keys():
-            raise BadValue("the field is missing").at(f".{name}")
+        for name, _, needed in fields:
+            if needed and name not in found:
+                raise BadValue("the field is missing").at(f".{name}")
         if len(found) != len(value):
             unknown = min(set(value) - set(found))
-            raise BadValue(f"unknown field{did_you_mean(unknown, [name for name, _ in prepared])}").at(f".{unknown}")
+            raise BadValue(f"unknown field{did_you_mean(unknown, [name for name, _, _ in fields])}").at(f".{unknown}")
         return cls(**found)
 
     return convert

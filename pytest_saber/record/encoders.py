@@ -50,13 +50,15 @@ def encoder_of(hint: Any) -> Encoder:
 
 
 def _dataclass_encoder(cls: type) -> Encoder:
-    prepared: list[tuple[str, Encoder]] = []
+    prepared: tuple[tuple[str, Encoder], ...] | None = None
 
     def convert(value: Any, text: Text) -> dict[str, Any]:
-        if not prepared:  # filled at first use, because types may be recursive
-            prepared.extend((name, encoder_of(hint)) for name, hint, _ in fields_of(cls))
+        nonlocal prepared
+        fields = prepared
+        if fields is None:  # made at first use, because types may be recursive; whole at once, because threads share it
+            fields = prepared = tuple((name, encoder_of(hint)) for name, hint, _ in fields_of(cls))
         result: dict[str, Any] = {}
-        for name, encoder in prepared:
+        for name, encoder in fields:
             try:
                 result[name] = encoder(getattr(value, name), text)
             except BadValue as bad:

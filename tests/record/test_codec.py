@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import make_dataclass, replace
 
 import pytest
 from support.values import random_value, task
@@ -37,6 +40,26 @@ def test_every_check_is_tagged_by_its_yaml_name(name: str) -> None:
     tree = codec.encode(Judging(expected_safe=check))
     assert list(tree["expected_safe"]) == [name]
     assert codec.decode(Judging, tree).expected_safe == check
+
+
+def test_threads_that_need_a_type_for_the_first_time_at_once_lose_no_field() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(30):
+                inner = [make_dataclass(f"Inner{number}", [("value", int)], frozen=True) for number in range(30)]
+                outer = make_dataclass("Outer", [(f"f{number}", cls) for number, cls in enumerate(inner)], frozen=True)
+                value = outer(*(cls(number) for number, cls in enumerate(inner)))
+                start = threading.Barrier(8)
+
+                def trip(_: int, value: object = value, cls: type = outer, start: threading.Barrier = start) -> object:
+                    start.wait()
+                    return codec.decode(cls, codec.encode(value))
+
+                assert all(copy == value for copy in pool.map(trip, range(8)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_equal_mappings_have_equal_bytes_whatever_their_order() -> None:
