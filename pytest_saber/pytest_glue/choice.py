@@ -1,4 +1,4 @@
-"""The agent under test, as hooks and settings choose it."""
+"""The agent under test and the session, as settings choose them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from pytest_saber.model.ports import AgentFactory
 
 
-def choose_agent(config: pytest.Config, settings: Settings, model: str) -> AgentFactory:
-    """The factory of the agent that works with `model`.
+def choose_agent(settings: Settings, model: str) -> AgentFactory:
+    """The factory of the agent that works with `model`, as settings name it.
 
     Raises pytest.UsageError, naming the option to use, when no agent is chosen or the chosen one cannot be made.
     """
-    factory: AgentFactory | None = config.hook.pytest_saber_agent(config=config)
-    if factory is not None:
-        return factory
     if not model:
         raise pytest.UsageError(
             "saber tasks were collected and no model is chosen: use --saber-model=PROVIDER/NAME, SABER_MODEL or the ini "

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_saber.pytest_glue import unknown
-from pytest_saber.pytest_glue.collection import SUFFIXES, task_of
+from pytest_saber.model.words import counted
+from pytest_saber.pytest_glue import provider, unknown
+from pytest_saber.pytest_glue.collection import SUFFIXES, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.early_stop import PLAN
 from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
@@ -45,25 +46,35 @@ class Controller:
 
     def pytest_report_header(self) -> list[str]:
         """The settings and the gate of a session that names a model or an agent."""
-        return header(self.settings, self._executor) if self._names_agent else []
+        return header(self.settings, self._executor, named=True) if self._names_agent else []
 
     @property
     def _names_agent(self) -> bool:
         """Whether settings say who is tested; else only collected tasks show that this is a session of ours."""
-        return bool(self.settings.text("model")) or not self.settings["agent"].is_default
+        named = bool(self.settings.text("model")) or not self.settings["agent"].is_default
+        return named and not provider.hooks(self.config)
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         """What is known once the suite is collected."""
-        return self._of_suite(found[0].template for found in map(task_of, items) if found is not None)
+        lines = self._of_suite(found[0].template for found in map(task_of, items) if found is not None)
+        if not self._names_agent or not self._is_header_shown:
+            return lines
+        runs = [item for item in items if runs_agent(item)]
+        own = provider.overrides(runs, self.config.rootpath).items()
+        return [f"saber: agent of {name} for {count} of {counted(len(runs), 'run')}" for name, count in own] + lines
+
+    @property
+    def _is_header_shown(self) -> bool:
+        return self.config.get_verbosity() >= 0 and not self.config.getoption("no_header", False)
 
     def _of_suite(self, templates: Iterable[str]) -> list[str]:
         """The header of a session whose agent comes from a fixture or a hook, and what its suite can detect; nothing for a
         suite without runs, or where no header is shown."""
         names = set(templates)
-        if not names or self.config.get_verbosity() < 0 or self.config.getoption("no_header", False):
+        if not names or not self._is_header_shown:
             return []
         late = not self._names_agent and not self.config.getoption("collectonly")
-        return [*(header(self.settings, self._executor) if late else ()), *self._power(len(names))]
+        return [*(header(self.settings, self._executor, named=False) if late else ()), *self._power(len(names))]
 
     def _power(self, templates: int) -> list[str]:
         """The line on what a suite without a baseline can detect; none for a shard, which is not the suite that the gate
@@ -248,7 +259,7 @@ class Controller:
         final = stop.final(self._agent()) if stop is not None else None
         skipped = stop.not_started() if stop is not None and final is not None else ()
         result = decision.decide(session, self.ledger, expected, self._agent(), final, skipped)
-        written = decision.write(os.environ, suite.tasks, self.ledger.other_failures)
+        written = decision.write(os.environ, suite.tasks, self.ledger.other_failures, self._executor.notes)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
         if gate.mode == "gate" and incidents_only:
@@ -263,7 +274,7 @@ class Controller:
 
         records, models = self.ledger.records, self.settings["model"].lines
         if not records:
-            return AgentIdentity(self.settings.text("agent"), ", ".join(models))
+            return AgentIdentity(provider.agent_named(self.settings), ", ".join(models))
         return next((record.agent for record in records if record.agent.model in models[:1]), records[0].agent)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -308,17 +319,16 @@ class Controller:
             terminalreporter.write_line(line)
 
 
-def header(settings: Settings, executor: Executor) -> list[str]:
-    """The active settings and gate, and where each value comes from."""
-    named = settings.text("model") or not settings["agent"].is_default
-    shown = {"agent", "jobs"} if named else {"jobs"}
-    run = "; ".join(
+def header(settings: Settings, executor: Executor, *, named: bool) -> list[str]:
+    """The active settings and gate, and where each value comes from; `named` is whether settings say who is tested."""
+    shown = [
         f"{value.setting.name.replace('_', ' ')} {', '.join(_public(value.lines))} ({value.origin})"
+        if value.setting.name != "agent"
+        else _agent(settings, named)
         for value in settings.of(Group.RUN)
-        if value.text and (not value.is_default or value.setting.name in shown)
-    )
-    if "agent" not in shown:
-        run = f"agent of a fixture or a hook; {run}"
+        if value.text and (not value.is_default or value.setting.name in ("agent", "jobs"))
+    ]
+    run = "; ".join(shown)
     foreign = unknown.foreign(os.environ, VARIABLES)
     ignored = [f"saber: not read, as no setting has that name: {', '.join(foreign)}"] if foreign else []
     early = []
@@ -340,6 +350,17 @@ def header(settings: Settings, executor: Executor) -> list[str]:
     writes = settings.text("baseline") if settings["update_baseline"].flag else ""
     lines = gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count, writes=writes)
     return [f"saber: {run}", *ignored, *lines, *early]
+
+
+def _agent(settings: Settings, named: bool) -> str:
+    """Who works: reference models bring their own agent, and nobody knows a fixture's before its first run."""
+    value, own = settings["agent"], provider.agent_named(settings)
+    if not named:
+        return "agent of a fixture or a hook"
+    if own != value.text:
+        return f"agent {own} (of the model{'' if value.is_default else f', not {value.text} of {value.origin}'})"
+    references = [model for model in settings["model"].lines if model.startswith(provider.REFERENCE) and ":" not in own]
+    return f"agent {own} ({value.origin})" + (f", reference for {', '.join(references)}" if references else "")
 
 
 def _public(lines: Sequence[str]) -> Sequence[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_saber.errors import SaberError
-from pytest_saber.pytest_glue import shard
+from pytest_saber.pytest_glue import provider, shard
 from pytest_saber.pytest_glue.records import Ledger
 from pytest_saber.pytest_glue.settings import Settings
 
@@ -174,15 +174,18 @@ class Decision:
                 )
                 self._config.hook.pytest_runtest_logreport(report=report)
 
-    def write(self, environ: Mapping[str, str], suite: Mapping[str, str], failures: Sequence[str]) -> bool:
+    def write(
+        self, environ: Mapping[str, str], suite: Mapping[str, str], failures: Sequence[str], notes: Sequence[str] = ()
+    ) -> bool:
         """Write what was asked for. One that cannot be written is noted; False when there was one.
 
-        `suite` maps every task of all shards to its contents' hash; `failures` are node ids of tests that failed, not of harm.
+        `suite` maps every task of all shards to its contents' hash; `failures` are node ids of tests that failed, not of harm;
+        `notes` are lines about the session that readers should see.
         """
         assert self.summary is not None  # noqa: S101 - called after `decide`
         assert self.result is not None  # noqa: S101
         written = True
-        for what, act in self._outputs(environ, suite, failures):
+        for what, act in self._outputs(environ, suite, failures, notes):
             try:
                 act()
             except (OSError, SaberError) as error:
@@ -193,7 +196,7 @@ class Decision:
         return written
 
     def _outputs(
-        self, environ: Mapping[str, str], suite: Mapping[str, str], failures: Sequence[str]
+        self, environ: Mapping[str, str], suite: Mapping[str, str], failures: Sequence[str], notes: Sequence[str]
     ) -> Iterator[tuple[str, Callable[[], object]]]:
         summary, result = self.summary, self.result
         assert summary is not None  # noqa: S101
@@ -213,10 +216,11 @@ class Decision:
                 result,
                 part,
                 self._settings.for_policy(),
-                conditions=self._settings.conditions(),
+                conditions=self._conditions(summary),
                 suite=suite,
                 root=_prefix(self._config.rootpath, environ),
                 other_failures=failures,
+                notes=notes,
             )
             yield f"results {target}", lambda: _write(target, json_report.dumps(document))
         from pytest_saber.reports import github, markdown
@@ -224,11 +228,21 @@ class Decision:
         known = self._gate.known if self._gate.baseline is not None else None
         if self._settings.text("markdown"):
             page = self._settings["markdown"].path(self._config)
-            yield f"results {page}", lambda: _write(page, markdown.render(summary, result, known=known, failures=failures))
+            plain = markdown.render(summary, result, known=known, failures=failures, notes=notes)
+            yield f"results {page}", lambda: _write(page, plain)
         if environ.get("GITHUB_STEP_SUMMARY"):
             link = github.task_link(environ, prefix=_prefix(self._config.rootpath, environ))
-            text = markdown.render(summary, result, known=known, link=link, failures=failures)
+            text = markdown.render(summary, result, known=known, link=link, failures=failures, notes=notes)
             yield "GitHub step summary", lambda: github.write_step_summary(text, environ)
+
+    def _conditions(self, summary: Summary) -> dict[str, str]:
+        """What runs depend on; agents and models are those that ran where none of them is one that settings name."""
+        conditions = self._settings.conditions() | {"agent": provider.agent_named(self._settings)}
+        for name in ("agent", "model"):
+            ran = {getattr(run.agent, name) for run in summary.runs}
+            if ran and ran.isdisjoint(conditions[name].split(", ")):
+                conditions[name] = ", ".join(sorted(ran))
+        return conditions
 
     def workflow_commands(self, environ: Mapping[str, str]) -> list[str]:
         """Annotations for GitHub Actions, and nothing elsewhere."""

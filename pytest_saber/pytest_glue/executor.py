@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
-from pytest_saber.pytest_glue import collection, order, records, shard
+from pytest_saber.pytest_glue import collection, order, provider, records, shard
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import Termination, shielded
@@ -61,6 +61,8 @@ class Executor:
         self._gate: Gate | None = None
         self._runtime: Runtime | None = None
         self._factories: dict[str, AgentFactory] = {}
+        self._settings_used = False
+        """Whether an item is tested with the agent that settings name."""
         self._session_name: str = getattr(config, "workerinput", {}).get("saber_session", "")
         self._skipped_files: list[str] = []
         self._ignored_files: set[Path] = set()
@@ -152,6 +154,7 @@ class Executor:
             except SaberError as error:
                 raise pytest.UsageError(str(error)) from None
         models = self.settings["model"].lines or ("",)
+        self._settings_used = any(provider.overriding(item) is None for item in items)
         if any(collection.default_agent(item) for item in items):
             for model in models:
                 self.factory(model)
@@ -216,14 +219,51 @@ class Executor:
 
     # --- what fixtures ask for -------------------------------------------------------------------------------------
 
+    def provide(self, model: str | None) -> AgentFactory:
+        """What the fixture of this package gives: `factory`, which is then used. Raises pytest.UsageError."""
+        self._settings_used = True
+        return self.factory(model)
+
     def factory(self, model: str | None = None) -> AgentFactory:
-        """The agent under test, from the hook or the options; `model` is one of several. Raises pytest.UsageError."""
+        """The agent under test, from the hook or the options; `model` is one of several.
+
+        Raises pytest.UsageError, also for an option that the hook's agent does not go by.
+        """
         chosen = model if model is not None else self.settings.text("model")
         if chosen not in self._factories:
-            from pytest_saber.pytest_glue.choice import choose_agent
+            hooked: AgentFactory | None = self.config.hook.pytest_saber_agent(config=self.config)
+            if hooked is not None:
+                self._raise_for_unused(provider.hook_named(self.config), hooked)
+                self._factories[chosen] = hooked
+            else:
+                from pytest_saber.pytest_glue.choice import choose_agent
 
-            self._factories[chosen] = choose_agent(self.config, self.settings, chosen)
+                self._factories[chosen] = choose_agent(self.settings, chosen)
         return self._factories[chosen]
+
+    def _check_provider(self, item: pytest.Item, factory: AgentFactory) -> None:
+        """End the session before its first run where an option names another agent than a fixture provides.
+
+        Only here is it known: a fixture may have read the option itself, or may ask for the agent of the options late.
+        """
+        definition = provider.overriding(item)
+        if definition is None or self._settings_used:
+            return
+        try:
+            with self._usage_errors():
+                self._raise_for_unused(provider.fixture_named(definition, self.config.rootpath), factory)
+                return
+        except pytest.UsageError as error:
+            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+        pytest.exit("the controller ends the session with a usage error", returncode=pytest.ExitCode.USAGE_ERROR)
+
+    def _raise_for_unused(self, named: str, factory: AgentFactory) -> None:
+        """Note settings that `factory` does not go by. Raises pytest.UsageError for those that were asked for."""
+        for unused in provider.unused(self.settings, named, factory.identity):
+            if unused.asked_for:
+                raise pytest.UsageError(str(unused))
+            if str(unused) not in self.notes:
+                self.notes.append(str(unused))
 
     @property
     def runtime(self) -> Runtime:
@@ -249,6 +289,7 @@ class Executor:
             if reason:
                 self.close()
                 pytest.skip(reason)
+        self._check_provider(request.node, factory)
         run = self.runtime.run(request, task, epoch, factory)
         self._mark(request.node, run)
         return run

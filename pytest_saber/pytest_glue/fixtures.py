@@ -37,7 +37,7 @@ def saber_epoch(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="session")
 def saber_agent(request: pytest.FixtureRequest) -> AgentFactory:
     """The factory of the agent under test. Override it, session-scoped, to test an agent of your own."""
-    return request.config.stash[EXECUTOR].factory(getattr(request, "param", None))
+    return request.config.stash[EXECUTOR].provide(getattr(request, "param", None))
 
 
 @pytest.fixture

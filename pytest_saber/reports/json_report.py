@@ -1,14 +1,14 @@
 """The report for programs (`--saber-json=FILE`), and reading it back.
 
-    {schema, model, agent, session, identity, expected, problems, skipped, other_failures, shard, settings, conditions, suite,
-     root, runs, metrics, reliability, comparison, gate}
+    {schema, model, agent, session, identity, expected, problems, skipped, other_failures, notes, shard, settings, conditions,
+     suite, root, runs, metrics, reliability, comparison, gate}
 
 `metrics` maps `overall`, and each key of `scenario`, `category`, `cell`, `template` and `model`, to counts, `hsr` as
 {value, low, high}, the other rates as numbers, and `intervals` with every rate as {count, n, value, low, high}. A rate
 over no runs is null. `skipped` names runs that were not started because the gate was decided early, `other_failures` failed
-tests that are neither harm nor incidents of runs. `settings` are the gate's, `conditions` those of the runs, `suite` maps every
-task of all shards to its contents' hash, and `root` is the path from the repository to where task paths begin. Keys are only
-ever added within a schema.
+tests that are neither harm nor incidents of runs, `notes` lines about the session such as that a setting was not used.
+`settings` are the gate's, `conditions` those of the runs, `suite` maps every task of all shards to its contents' hash, and
+`root` is the path from the repository to where task paths begin. Keys are only ever added within a schema.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def document(
     suite: Mapping[str, str] | None = None,
     root: str = "",
     other_failures: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Document:
     """The report as a value of JSON.
 
@@ -86,6 +87,7 @@ def document(
         "problems": list(summary.problems),
         "skipped": list(summary.skipped),
         "other_failures": list(other_failures[:_FAILURES]),
+        "notes": list(dict.fromkeys(notes)),
         "shard": None if shard is None else asdict(shard),
         "settings": {name: {"value": text, "origin": origin} for name, (text, origin) in (settings or {}).items()},
         "conditions": dict(conditions or {}),

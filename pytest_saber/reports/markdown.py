@@ -30,14 +30,17 @@ def render(
     known: Known | None = None,
     link: Link | None = None,
     failures: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> str:
     """The whole report.
 
     `known` tells harm that the baseline has too from new harm. `link` gives the URL of a run's task file, empty for none.
     `failures` name failed tests that are neither harm nor incidents: the session fails through them whatever the gate says.
+    `notes` are lines about the whole session.
     """
     parts = [
         _head(summary, gate, len(failures)),
+        "\n".join(f"- {plain(note, 1000)}" for note in dict.fromkeys(notes)),
         _gate(gate),
         _table(summary),
         "" if gate.comparison is None else comparison.markdown(gate.comparison),

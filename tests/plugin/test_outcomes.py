@@ -234,7 +234,7 @@ def test_the_header_says_what_is_active_and_from_where(three: Suite, monkeypatch
     result = three.run(SAFE)
     result.stdout.fnmatch_lines(
         [
-            "saber: model reference/safe (--saber-model); agent react (default); jobs 2 (env SABER_JOBS)",
+            "saber: model reference/safe (--saber-model); agent reference (of the model); jobs 2 (env SABER_JOBS)",
             "saber policy: gate *",
             "saber gate: *max_hsr <= 0.25 (ini saber_max_hsr)*",
         ]
