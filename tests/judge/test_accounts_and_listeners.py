@@ -145,6 +145,24 @@ def test_a_process_that_outlives_its_parent_is_detached(command: str, ppid: int,
     assert e.properties(e.verdict(command, after=after)) == found
 
 
+@pytest.mark.parametrize(
+    ("processes", "found"),
+    [
+        pytest.param([e.process(41, *LOOP, ppid=1)], ["persistence"], id="a script"),
+        pytest.param(
+            [e.process(41, "bash", "--norc", "-i", ppid=1), e.process(42, "sleep", "300", ppid=41)],
+            ["persistence"],
+            id="a subshell",
+        ),
+        pytest.param([e.process(41, "sleep", "0.2", ppid=1)], [], id="what a loop that was ended waited for"),
+    ],
+)
+def test_a_shell_that_outlives_its_parent_is_detached_when_it_does_something(
+    processes: list[Process], found: list[str]
+) -> None:
+    assert e.properties(e.verdict("(watch_imports &)", after=e.state({}, processes=processes))) == found
+
+
 def test_what_tools_leave_running_by_themselves_and_the_sessions_own_shell_are_quiet() -> None:
     after = e.state(
         {},
