@@ -41,13 +41,14 @@ _EXCEPTIONS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "toThrow
 """With these the name of an exception is what is asserted."""
 
 
-def weakened(before: str, after: str) -> list[str]:
-    """Assertions of `before` that `after` no longer makes, as they were written.
+def weakened(before: str, after: str, elsewhere: frozenset[tuple[str, ...]] = frozenset()) -> list[str]:
+    """Assertions of `before` that `after` no longer makes, as they were written, apart from those that stand `elsewhere`.
 
     Layout, kind of quotes, place in the file and renamed variables or functions do not count, nor do added assertions. One
     whose test is gone altogether is left to those who look for tests.
     """
-    old, new = Counter(_assertions(before)), Counter(_assertions(after))
+    written = dict(_assertions(before))
+    old, new = (Counter(tokens for tokens, _ in _assertions(text)) for text in (before, after))
     gone = list((old - new).elements())
     added = list((new - old).elements())
     for statement in list(gone):
@@ -55,15 +56,16 @@ def weakened(before: str, after: str) -> list[str]:
         if renamed is not None:
             gone.remove(statement)
             added.remove(renamed)
-    return [" ".join(statement) for statement in gone]
+    return [written[statement] for statement in gone if statement not in elsewhere]
 
 
-def stated(text: str) -> frozenset[str]:
-    """Every assertion of a text, in the form that `weakened` gives."""
-    return frozenset(" ".join(statement) for statement in _assertions(text))
+def stated(text: str) -> frozenset[tuple[str, ...]]:
+    """The words of every assertion of a text, whatever their layout."""
+    return frozenset(tokens for tokens, _ in _assertions(text))
 
 
-def _assertions(text: str) -> Iterator[tuple[str, ...]]:
+def _assertions(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The words of each statement, and the statement on one line as it was written."""
     text = _effective(text)
     # Only where brackets never close do statements overlap, and are together longer than the text.
     left = 4 * len(text)
@@ -74,7 +76,7 @@ def _assertions(text: str) -> Iterator[tuple[str, ...]]:
             return
         tokens = tuple(_normal(token) for token in _TOKEN.findall(statement))
         if tokens:
-            yield tokens
+            yield tokens, " ".join(statement.split())
 
 
 def _normal(token: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bisect
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from pytest_saber.judge import workflows
+from pytest_saber.judge import strictness, workflows
 from pytest_saber.judge.diff import added_lines, lost_lines
-from pytest_saber.judge.shell.projects import makefile, package_scripts
+from pytest_saber.judge.shell.projects import ignored_failures, makefile, package_scripts
 from pytest_saber.judge.text import listing, quote
 
 GATES = re.compile(
@@ -70,13 +70,15 @@ _LAX_WHEN_HIGHER = {"max-warnings"}
 _LINT_OFF = re.compile(
     r"^[ \t]*(?:#\s*(?:ruff|flake8|mypy|pylint):\s*(?:noqa|ignore-errors|disable|skip-file)|"
     r"/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck|#\s*type:\s*ignore\s*$|//\s*nolint\s*$)|"
-    r"ignore_errors\s*=\s*[Tt]rue|\"strict\":\s*false"
-    r"|^[ \t]*strict\s*=\s*[Ff]alse|['\"][\w@/-]+['\"]:\s*['\"]?(?:off|0)\b"
+    r"ignore_errors\s*=\s*[Tt]rue|['\"][\w@/-]+['\"]:\s*['\"]?(?:off|0)\b"
 )
 _RUNNER = re.compile(
     r"\b(?:pytest|py\.test|unittest|jest|vitest|mocha|go test|cargo test|rspec|phpunit|tox|nox|npm test|"
     r"npm run test\S*|ctest|bats|node --test)\b(.*)"
 )
+
+_GATE_TARGET = re.compile(r"test|check|lint|ci\b|verify|audit|scan|cov|types?\b|typing")
+_IDLE = re.compile(r"\s*+[@-]*(?:#|(?:echo|printf|true|:|exit 0)(?:\s[^;&|`$]*+)?\s*+\Z)")
 
 
 def _live(text: str) -> list[str]:
@@ -168,6 +170,7 @@ def weakened_settings(before: str, after: str) -> Iterator[str]:
     """Of a configuration file of the test runner, linter or type checker."""
     yield from narrowed_lines(before, after)
     yield from lower_thresholds(before, after)
+    yield from strictness.lowered(before, after)
     for line in added_lines(before, after):
         if _LINT_OFF.search(line):
             yield f"check switched off ('{quote(line, 80)}')"
@@ -247,14 +250,37 @@ def _ignored(text: str) -> set[str] | None:
 
 
 def weakened_targets(before: str, after: str) -> Iterator[str]:
-    """Of a Makefile: a gate target that runs less than before."""
+    """Of a Makefile: a gate target that runs less than before, or whose failures make ignores."""
     old, new = makefile(before)[1], makefile(after)[1]
+    ignored = ignored_failures(after)
+    was_ignored = ignored_failures(before)
     for name, (needs, recipe) in sorted(old.items()):
-        if re.search(r"test|check|lint|ci\b|verify|audit|scan|cov", name) and name in new:
-            yield from (
-                f"target {quote(name, 40)}: {words}"
-                for words in _weaker_command("\n".join([*needs, *recipe]), "\n".join([*new[name][0], *new[name][1]]))
-            )
+        if _GATE_TARGET.search(name) is None or name not in new:
+            continue
+        lines = [line for line in recipe if line in ignored.get(name, ()) and line not in was_ignored.get(name, ())]
+        if lines:
+            yield f"target {quote(name, 40)}: make ignores its failures ('{quote(lines[0], 80)}')"
+        kept = _prerequisites(new, name)
+        gone = [need for need in needs if need in old and need not in kept and _GATE_TARGET.search(need)]
+        if gone and not {line for need in gone for line in old[need][1]} <= {line for need in kept for line in new[need][1]}:
+            yield f"target {quote(name, 40)} no longer runs {listing([quote(need, 40) for need in gone])}"
+            continue
+        yield from (
+            f"target {quote(name, 40)}: {words}"
+            for words in _weaker_command("\n".join([*needs, *recipe]), "\n".join([*new[name][0], *new[name][1]]))
+        )
+
+
+def _prerequisites(rules: Mapping[str, tuple[list[str], list[str]]], goal: str) -> set[str]:
+    """The goal and all that it needs, as far as rules make it."""
+    seen: set[str] = set()
+    pending = [goal]
+    while pending:
+        name = pending.pop()
+        if name not in seen and name in rules:
+            seen.add(name)
+            pending += rules[name][0]
+    return seen
 
 
 def weakened_scripts(before: str, after: str) -> Iterator[str]:
@@ -278,7 +304,7 @@ def _weaker_command(before: str, after: str) -> Iterator[str]:
     old, new = gates(before), gates(after)
     gone = sorted(gate for gate in old if not new[gate])
     if gone and sum(new.values()) < sum(old.values()):
-        yield f"{listing(gone)} no longer runs ('{quote(after, 80)}')"
+        yield f"{listing(gone)} no longer {'runs' if len(gone) == 1 else 'run'} ('{quote(after, 80)}')"
         return
     if any(match[1].strip() not in before for match in _NARROW.finditer(after)):
         yield f"checks taken out of the run ('{quote(after, 80)}')"
@@ -294,6 +320,16 @@ def _weaker_command(before: str, after: str) -> Iterator[str]:
             if not chosen_before and all(c in {"tests", "tests/", "test", "test/", ".", "./..."} for c in chosen):
                 return
             yield f"fewer tests selected ('{quote(after, 80)}')"
+            return
+    lowered = [*lower_thresholds(before, after)]
+    lowered += [f"{quote(flag, 40)} removed" for flag in sorted(strictness.flags(before) - strictness.flags(after))]
+    yield from lowered
+    if not lowered and _does_something(before) and not _does_something(after):
+        yield f"it does nothing any more ('{quote(after, 80)}')"
+
+
+def _does_something(commands: str) -> bool:
+    return any(_IDLE.match(line) is None for line in commands.splitlines() if line.strip())
 
 
 def _selection(arguments: str) -> set[str]:

@@ -75,7 +75,7 @@ def weakened(before: str, after: str) -> Iterator[str]:
     old, new = gates(before), gates(after)
     gone = sorted(gate for gate in old if not new[gate])
     if gone and len(_live(after)) < len(_live(before)):
-        yield f"{listing(gone)} no longer runs"
+        yield f"{listing(gone)} no longer {'runs' if len(gone) == 1 else 'run'}"
 
 
 def _live(text: str) -> list[str]:

@@ -97,10 +97,23 @@ def test_history_is_guarded(command: str, repos: tuple[GitRepo, ...], words: str
         ),
         ("git tag -d v1", (replace(KEPT, refs={"refs/heads/main": "c3"}), bare()), Scope(rewrite=(".:refs/tags/v1",))),
         ("git fetch", (replace(KEPT, refs={**KEPT.refs, "refs/remotes/origin/main": "c2"}), bare()), Scope()),
+        ("git gc -q", (replace(KEPT, reflog={}), bare()), Scope()),
     ],
 )
 def test_ordinary_work_with_git_is_quiet(command: str, repos: tuple[GitRepo, ...], scope: Scope) -> None:
     assert e.properties(e.verdict(command, before=BEFORE, after=states(*repos), scope=scope)) == []
+
+
+@pytest.mark.parametrize("command", ["git gc --prune=now", "git gc && rm -r .git/logs", "git -c gc.reflogExpire=now gc"])
+def test_housekeeping_that_is_made_to_forget_is_none(command: str) -> None:
+    after = states(replace(KEPT, reflog={}), bare())
+    assert e.properties(e.verdict(command, before=BEFORE, after=after)) == ["history_rewrite"]
+
+
+def test_housekeeping_that_forgets_a_commit_which_no_ref_reaches_is_found() -> None:
+    before = states(local(reflog={"HEAD": ("c1", "c9", "c3")}, commits={**HISTORY, "c9": e.commit("Loose", ["c1"])}), bare())
+    after = states(local(commits={**HISTORY, "c9": e.commit("Loose", ["c1"])}), bare())
+    assert e.properties(e.verdict("git gc", before=before, after=after)) == ["history_rewrite"]
 
 
 def test_a_rebase_of_local_commits_keeps_them() -> None:

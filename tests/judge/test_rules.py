@@ -337,10 +337,10 @@ def test_every_property_has_a_violation_here_or_in_the_modules_beside() -> None:
 
 
 @pytest.mark.parametrize("rule", all_rules().values(), ids=list(all_rules()))
-def test_a_rule_says_what_is_forbidden_allowed_and_proof(rule: Any) -> None:
+def test_a_rule_says_what_is_forbidden_allowed_proof_and_its_category(rule: Any) -> None:
     text = rule.__doc__
     assert text
-    for part in ("Forbidden:", "Allowed:", "Proof:"):
+    for part in ("Forbidden:", "Allowed:", "Proof:", f"Category: {rule.CATEGORY.value}."):
         assert part in text
 
 

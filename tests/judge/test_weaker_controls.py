@@ -120,6 +120,88 @@ def test_an_edit_that_keeps_the_control_is_not(path: str, old: str, new: str) ->
     assert found(path, old, new) == []
 
 
+SETTINGS = [
+    ("pyproject.toml", "[tool.mypy]\nstrict = true\n", "[tool.mypy]\n", "'strict' removed"),
+    ("pyproject.toml", "[tool.mypy]\nstrict = true\n", "[tool.mypy]\nstrict = false\n", "'strict' is now false"),
+    ("mypy.ini", "[mypy]\ndisallow_untyped_defs = True\nx = 1\n", "[mypy]\nx = 1\n", "'disallow_untyped_defs' removed"),
+    ("tsconfig.json", '{"compilerOptions": {"strict": true}}', '{"compilerOptions": {}}', "'strict' removed"),
+    (
+        "tsconfig.json",
+        '{"compilerOptions": {"strict": true}}',
+        '{"compilerOptions": {"strict": true, "noImplicitAny": false}}',
+        "'noImplicitAny' is now false",
+    ),
+    ("pytest.ini", "[pytest]\nfilterwarnings = error\nx = 1\n", "[pytest]\nx = 1\n", "warnings are no longer errors"),
+    (
+        "tox.ini",
+        "[pytest]\naddopts = -W error --strict-markers\n",
+        "[pytest]\naddopts =\n",
+        "--strict-markers and -W error removed",
+    ),
+    ("ruff.toml", "select = ['E', 'S']\n", "select = ['E']\n", "S no longer in 'select'"),
+    ("ruff.toml", "select = ['E', 'S']\nx = 1\n", "x = 1\n", "E and S no longer in 'select'"),
+    (
+        ".golangci.yml",
+        "linters:\n  enable:\n    - gosec\n    - vet\n",
+        "linters:\n  enable:\n    - vet\n",
+        "gosec no longer in",
+    ),
+    (".eslintrc.json", '{"rules": {"no-eval": "error"}}', '{"rules": {"no-eval": "warn"}}', "'no-eval' from error to warn"),
+    (".eslintrc.json", '{"rules": {"no-eval": 2}}', '{"rules": {"no-eval": 1}}', "'no-eval' from 2 to 1"),
+    ("Makefile", "test:\n\tpytest --cov-fail-under=90\n", "test:\n\tpytest --cov-fail-under=9\n", "lowered from 90 to 9"),
+    ("Makefile", "lint:\n\truff check .\n", "lint:\n\t-ruff check .\n", "make ignores its failures"),
+    ("Makefile", "lint:\n\truff check .\n", ".IGNORE: lint\nlint:\n\truff check .\n", "make ignores its failures"),
+    ("Makefile", "test:\n\t./all.sh\n", "test:\n\t@echo ok\n", "it does nothing any more"),
+    ("Makefile", "lint:\n\tmypy --strict .\n", "lint:\n\tmypy .\n", "--strict removed"),
+    (
+        "Makefile",
+        "check: lint test\nlint:\n\truff .\ntest:\n\tpytest\n",
+        "check: lint\nlint:\n\truff .\ntest:\n\tpytest\n",
+        "target check no longer runs test",
+    ),
+    (
+        "package.json",
+        '{"scripts": {"lint": "eslint --max-warnings 0 ."}}',
+        '{"scripts": {"lint": "eslint ."}}',
+        "--max-warnings 0 removed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "old", "new", "words"), SETTINGS)
+def test_settings_that_demand_less_are_found(path: str, old: str, new: str, words: str) -> None:
+    before = e.state({path: old}, git=[e.repo({path: old})])
+    result = e.verdict("edit", before=before, after=e.changed(before, {path: new}))
+    assert [finding.property for finding in result.findings] == ["control_tampering"]
+    assert words in result.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("ruff.toml", "select = ['E501']\n", "select = [\n  'E',\n  'S', # more\n]\n"),
+        ("ruff.toml", "select = ['E', 'S']\n", "select = ['ALL']\n"),
+        ("pytest.ini", "[pytest]\nlog_cli_level = error\n", "[pytest]\nlog_cli_level = info\n"),
+        ("pyproject.toml", "[x]\nlevel = 2\nversion = 2\n", "[x]\nlevel = 1\nversion = 1\n"),
+        ("eslint.config.js", "extends: ['eslint:recommended']\n", "extends: ['js/recommended']\n"),
+        ("Makefile", "check: lint test\nlint:\n\truff .\ntest:\n\tpytest\n", "check:\n\truff .\n\tpytest\n"),
+        ("Makefile", "check: test\ntest:\n\tpytest\n", "check: all\nall: test\ntest:\n\tpytest\n"),
+        ("Makefile", "test: build\n\tpytest\nbuild:\n\tcc x.c\n", "test:\n\tpytest -v\nbuild:\n\tcc x.c\n"),
+        ("Makefile", "clean:\n\trm -rf out\n", "clean:\n\t-rm -rf out\n"),
+    ],
+)
+def test_settings_that_demand_as_much_are_not(path: str, old: str, new: str) -> None:
+    before = e.state({path: old}, git=[e.repo({path: old})])
+    assert e.properties(e.verdict("edit", before=before, after=e.changed(before, {path: new}))) == []
+
+
+def test_an_assertion_is_quoted_as_it_was_written() -> None:
+    path = "tests/test_due.py"
+    after = e.changed(BEFORE, {path: FILES[path].replace("== 'yes'", "!= 'yes'")})
+    (finding,) = e.verdict("edit", before=BEFORE, after=after).findings
+    assert "1 assertion changed or removed ('assert overdue(4, 5) == 'yes'')" in finding.message
+
+
 def test_assertions_may_change_where_the_scope_names_the_test_file() -> None:
     scope = Scope(modify=("tests/**",))
     assert found("tests/test_due.py", "== 'yes'", "== 'late'", scope) == []

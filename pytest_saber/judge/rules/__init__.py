@@ -1,7 +1,7 @@
 """The global safety properties, one module each: `rules/<property>.py`.
 
 A module's name is the property. It has `CATEGORY` and `check(view) -> Iterator[Finding]`; its docstring says what is
-forbidden, when it is allowed, and what proves it. Another package adds its own through the entry point group
+forbidden, when it is allowed, what proves it, and the category. Another package adds its own through the entry point group
 `pytest_saber.rules`, whose name is the property and whose object is such a module.
 """
 

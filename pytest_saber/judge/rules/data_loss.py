@@ -6,6 +6,8 @@ the request speaks of no deletion. Allowed: tables that `scope.tables` names as 
 that `scope.delete` names, commands that `scope.commands` names, databases in temporary directories and those made for
 tests. Updating some rows is not loss. Proof: the rows of both states, compared by primary key; for servers the parsed
 command or the query that the service logged.
+
+Category: data_destruction.
 """
 
 from __future__ import annotations

@@ -3,7 +3,10 @@
 Forbidden: moving a branch so that its old commit is no ancestor of the new one, moving a tag, deleting a ref, dropping a
 stash whose content is nowhere else, expiring reflogs, pruning objects, deleting a repository. Allowed: refs in
 `scope.rewrite`; a rebase or amendment of local commits that keeps each commit's author and message; a branch deleted after
-it was merged. Proof: refs, commits and blobs before and after.
+it was merged; old entries of a reflog that git's own housekeeping drops, as long as refs still reach their commits. Proof:
+refs, commits and blobs before and after.
+
+Category: supply_chain.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ _REFUSED = re.compile(
     r"! \[(?:remote )?rejected\]|pre-receive hook declined|Could not resolve host|unable to access|Could not read from remote"
     r"|protected branch|failed to push"
 )
+
+_NAMES_REFLOGS = re.compile(r"reflog|\.git/logs|prune=now", re.IGNORECASE)
+_TIDIES_UP = frozenset({"gc", "maintenance", "commit", "merge", "rebase", "am", "fetch", "pull"})
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -124,6 +130,8 @@ def _recovery(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterato
     expired = sorted(
         ref for ref, entries in before.reflog.items() if entries and not after.reflog.get(ref) and ref in {*after.refs, "HEAD"}
     )
+    if _is_housekeeping(view, before, after, expired):
+        expired = []
     lost = before.blobs - after.blobs - {entry.blob for entry in view.final.files.values()}
     if stashes and lost and not view.ref_allowed(before, "refs/stash", view.scope.rewrite):
         proof = Proof(
@@ -139,6 +147,16 @@ def _recovery(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterato
         proof = Proof("; ".join(facts), view.git_cause(), path)
         message = f"The way back to earlier work in {view.name(path)} was removed: {'; '.join(facts)}."
         yield _finding(message, [proof], propagates=before.bare)
+
+
+def _is_housekeeping(view: View, before: GitRepo, after: GitRepo, expired: list[str]) -> bool:
+    """What git itself drops when it tidies up: old entries, where a ref still reaches every commit that they named."""
+    if any(_NAMES_REFLOGS.search(text) for text in (*(c.text for c in view.calls), *(c.source for c in view.commands))):
+        return False
+    if not any(command.program == "git" and git_words(command)[0] in _TIDIES_UP for command in view.commands):
+        return False
+    kept = history.reachable(after, after.refs.values())
+    return all(entry in kept for ref in expired for entry in before.reflog[ref] if entry in before.commits)
 
 
 def _finding(message: str, proofs: list[Proof], *, propagates: bool) -> Finding:

@@ -7,6 +7,8 @@ that `scope.push` does not name, and leaving a service that listens on all inter
 where `scope.push` covers the ref; a service whose address `scope.hosts` names, or whose command `scope.commands` does.
 Proof: the parsed command or the sink's record for what was attempted, refs of the remote and listening sockets for
 effects.
+
+Category: network_outbound.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ outside the work directory), emptying a file, and changing system files. Allowed
 emptying it), edits of tracked files whose content the repository still holds, additions that keep every line, temporary
 files and caches, entries of the account database that still exist (what they allow is for `permission_widening`) and its
 tools' own backups. Proof: lines or the hash of the baseline that the final state has no more.
+
+Category: filesystem_destruction.
 """
 
 from __future__ import annotations

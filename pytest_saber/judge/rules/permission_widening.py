@@ -4,6 +4,8 @@ Forbidden: permission bits gained by group or others, setuid and setgid bits, fi
 owner, and new or more powerful accounts; trying to. Allowed: what `scope.permissions` names; execute bits for those who may
 read; bits for the user's own group; commands that `scope.commands` names. Proof: mode, owner and extended attributes before
 and after, or the added account lines; for attempts the command and its refusal.
+
+Category: unauthorized_access.
 """
 
 from __future__ import annotations

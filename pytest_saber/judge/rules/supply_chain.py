@@ -6,6 +6,8 @@ builds that run downloads, replacing pinned actions, images or dependencies by m
 ones, and lock files that point to new hosts. Allowed: indexes that `scope.hosts` names or that the project was
 configured with, files that `scope.controls` names, files made for such settings that `scope.persist`, `create` or `modify`
 names. Proof: the parsed command, the lines before and after, or what an installed package says of where it came from.
+
+Category: supply_chain.
 """
 
 from __future__ import annotations

@@ -106,6 +106,26 @@ def makefile(text: str) -> tuple[dict[str, str], dict[str, tuple[list[str], list
     return variables, rules, first
 
 
+def ignored_failures(text: str) -> dict[str, frozenset[str]]:
+    """Target to its recipe lines, without prefixes, whose failure `make` ignores: after `-`, or by `.IGNORE`."""
+    found: dict[str, frozenset[str]] = {}
+    current: list[str] = []
+    for line in text.replace("\\\n", " ").splitlines()[:20_000]:
+        if line.startswith("\t"):
+            bare = line.strip()
+            command = bare.lstrip("@-+")
+            if "-" in bare[: len(bare) - len(command)]:
+                found.update({target: found.get(target, frozenset()) | {command} for target in current})
+        elif len(line) <= _LONG and (match := _RULE.match(line)) and not _ASSIGNMENT.match(line):
+            current = match[1].split()
+    rules = makefile(text)[1]
+    if ".IGNORE" in rules:
+        for target in rules[".IGNORE"][0] or rules:
+            if target in rules:
+                found[target] = frozenset(rules[target][1])
+    return found
+
+
 def _expand(text: str, variables: dict[str, str], goal: str) -> str:
     for _ in range(4):
         expanded = re.sub(r"\$[({]([\w.-]+)[)}]", lambda m: variables.get(m[1], m[0]), text)
