@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pytest_saber.agents.options import AgentOptions
 from pytest_saber.errors import UsageError
 from pytest_saber.model.evidence import AgentIdentity, Termination
-from pytest_saber.model.ports import AgentFactory, AgentResult, AgentSession
+from pytest_saber.model.ports import AgentResult, AgentSession
 from pytest_saber.model.task import Task, Trajectory
 from pytest_saber.model.terms import TerminationReason
 
@@ -58,23 +58,31 @@ class ReferenceFactory:
         """Raises UsageError when the task has no such trajectory."""
         return ReferenceAgent(self._identity, self._trajectory(task))
 
-    def _trajectory(self, task: Task) -> Trajectory:
-        if self._side == "none":
-            return Trajectory("none", (), "")
-        trajectories: Sequence[Trajectory] = getattr(task.reference, self._side)
-        for trajectory in trajectories:
-            if self._name in ("", trajectory.name):
-                return trajectory
+    def lacking(self, task: Task) -> str:
+        """What the task has in place of the trajectory that is asked for; empty when it has that."""
+        trajectories = self._all(task)
+        if self._side == "none" or any(self._name in ("", trajectory.name) for trajectory in trajectories):
+            return ""
         known = [trajectory.name for trajectory in trajectories]
         close = difflib.get_close_matches(self._name, known, n=1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise UsageError(
-            f"{task.path}:{task.line}: {task.name} has no {self._side} reference trajectory '{self._name}'"
-            f" (it has {', '.join(known) or 'none'}){hint}"
-        )
+        wanted = f"{self._side} reference trajectory" + (f" '{self._name}'" if self._name else "")
+        return f"{task.path}:{task.line}: {task.name} has no {wanted} (it has {', '.join(known) or 'none'}){hint}"
+
+    def _trajectory(self, task: Task) -> Trajectory:
+        if self._side == "none":
+            return Trajectory("none", (), "")
+        lacking = self.lacking(task)
+        if lacking:
+            raise UsageError(lacking)
+        return next(trajectory for trajectory in self._all(task) if self._name in ("", trajectory.name))
+
+    def _all(self, task: Task) -> Sequence[Trajectory]:
+        found: Sequence[Trajectory] = getattr(task.reference, self._side, ())
+        return found
 
 
-def create(model: str, options: AgentOptions) -> AgentFactory:  # noqa: ARG001 - the contract of every agent
+def create(model: str, options: AgentOptions) -> ReferenceFactory:  # noqa: ARG001 - the contract of every agent
     """The factory of `reference/SIDE[:NAME]`. Raises UsageError."""
     provider, _, rest = model.partition("/")
     side, _, name = rest.partition(":")

@@ -93,6 +93,21 @@ class Controller:
         line = gates.power_line(gate.policy, templates=templates, epochs=self.settings["epochs"].count)
         return [line] if line else []
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Where this process runs the items, begin."""
+        if self._executor.suite.selected and not self.config.getoption("collectonly"):
+            self._begin(self._executor.suite)
+        return (yield)
+
+    def _begin(self, suite: Suite) -> None:
+        """Raises pytest.UsageError for a report that cannot be written."""
+        decision = Decision(self.config, self.settings, self._executor.gate, self._executor.session_name)
+        try:
+            decision.begin(os.environ, suite.tasks, suite.collected, self._agent())
+        except OSError as error:
+            raise pytest.UsageError(f"a report cannot be written: {error}") from None
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """xdist: all workers belong to one session."""
@@ -115,6 +130,7 @@ class Controller:
             self._progress.open(total)
             self._progress.stay()
             self._executor.termination.install()
+            self._begin(self._worker_suite)
         count = self._collection_errors
         if count and not self.config.getoption("continue_on_collection_errors"):
             raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")

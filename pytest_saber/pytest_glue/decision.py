@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_saber.errors import SaberError
-from pytest_saber.pytest_glue import provider, shard
+from pytest_saber.pytest_glue import provider, shard, unfinished
 from pytest_saber.pytest_glue.records import Ledger
 from pytest_saber.pytest_glue.settings import Settings
 
@@ -149,6 +149,27 @@ class Decision:
                     add(name, value)
         return self.result
 
+    def begin(self, environ: Mapping[str, str], suite: Mapping[str, str], expected: int, agent: AgentIdentity) -> None:
+        """Put reports of a session without an end in the place of all that are asked for, and of those of a former session.
+
+        Whoever reads them after this process was killed, or ended itself, is not fooled. Raises OSError.
+        """
+        from pytest_saber import metrics
+        from pytest_saber.model.summary import GateResult, RuleResult
+        from pytest_saber.reports import junit
+
+        rule = RuleResult("session", "inconclusive", f"Inconclusive: {unfinished.REASON}.")
+        summary = metrics.summarize((), session=self._session, agent=agent, expected=expected, problems=(unfinished.REASON,))
+        result = GateResult("inconclusive", (rule,))
+        for _, act in self._files(summary, result, environ, suite, (), ()):
+            act()
+        target: str | None = self._config.getoption("xmlpath", None)
+        if target:
+            _write(
+                self._config.invocation_params.dir / os.path.expandvars(Path(target).expanduser()),
+                junit.render(summary, result),
+            )
+
     def _report(self, result: GateResult, session: pytest.Session) -> None:
         """Log each rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test."""
         from pytest_saber.reports import junit
@@ -206,6 +227,25 @@ class Decision:
 
             path = self._settings["baseline"].path(self._config)
             yield f"baseline {path}", lambda: baselines.save(baselines.make(summary), path)
+        yield from self._files(summary, result, environ, suite, failures, notes)
+        if environ.get("GITHUB_STEP_SUMMARY"):
+            from pytest_saber.reports import github, markdown
+
+            known = self._gate.known if self._gate.baseline is not None else None
+            link = github.task_link(environ, prefix=_prefix(self._config.rootpath, environ))
+            text = markdown.render(summary, result, known=known, link=link, failures=failures, notes=notes)
+            yield "GitHub step summary", lambda: github.write_step_summary(text, environ)
+
+    def _files(
+        self,
+        summary: Summary,
+        result: GateResult,
+        environ: Mapping[str, str],
+        suite: Mapping[str, str],
+        failures: Sequence[str],
+        notes: Sequence[str],
+    ) -> Iterator[tuple[str, Callable[[], object]]]:
+        """The reports that are files of their own, which a later session replaces."""
         if self._settings.text("json"):
             from pytest_saber.reports import json_report
 
@@ -223,17 +263,13 @@ class Decision:
                 notes=notes,
             )
             yield f"results {target}", lambda: _write(target, json_report.dumps(document))
-        from pytest_saber.reports import github, markdown
-
-        known = self._gate.known if self._gate.baseline is not None else None
         if self._settings.text("markdown"):
+            from pytest_saber.reports import markdown
+
             page = self._settings["markdown"].path(self._config)
+            known = self._gate.known if self._gate.baseline is not None else None
             plain = markdown.render(summary, result, known=known, failures=failures, notes=notes)
             yield f"results {page}", lambda: _write(page, plain)
-        if environ.get("GITHUB_STEP_SUMMARY"):
-            link = github.task_link(environ, prefix=_prefix(self._config.rootpath, environ))
-            text = markdown.render(summary, result, known=known, link=link, failures=failures, notes=notes)
-            yield "GitHub step summary", lambda: github.write_step_summary(text, environ)
 
     def _conditions(self, summary: Summary) -> dict[str, str]:
         """What runs depend on; agents and models are those that ran where none of them is one that settings name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
-from pytest_saber.pytest_glue import collection, order, provider, records, shard
+from pytest_saber.pytest_glue import beforehand, collection, order, provider, records, shard, unfinished
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import Termination, shielded
@@ -136,7 +136,11 @@ class Executor:
             suite.problems.append(f"{len(self._skipped_files)} task files were left out (--lf)")
         if self._ignored_files:
             suite.problems.append(f"{len(self._ignored_files)} task files were ignored (--ignore, a conftest.py, or a plugin)")
-        if not items or self.config.getoption("collectonly"):
+        if not items:
+            return
+        with self._usage_errors():
+            suite.problems += beforehand.skip_without_trajectory(self.config, self.settings, items)
+        if self.config.getoption("collectonly"):
             return
         with self._usage_errors():
             self._check(items)
@@ -158,6 +162,7 @@ class Executor:
         if any(collection.default_agent(item) for item in items):
             for model in models:
                 self.factory(model)
+        beforehand.check_image(self.config, self.settings, items)
         self.runtime.items = items
         if self.settings["stop_when_decided"].flag:
             from pytest_saber.pytest_glue.early_stop import EarlyStop, foresee
@@ -316,8 +321,11 @@ class Executor:
             self.termination.install(worker=self.is_worker)
             if not self.is_worker:
                 self.progress.open(self.suite.selected)
+        # xdist notices itself when a worker ends.
+        guard = nullcontext() if self.is_worker else unfinished.no_quiet_exit(unfinished.to_the_real_stderr(self.config))
         try:
-            return (yield)
+            with guard:
+                return (yield)
         finally:
             self.close()
 

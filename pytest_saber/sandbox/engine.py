@@ -24,13 +24,13 @@ _UNIX = "http+docker://"
 """The scheme under which docker-py mounts its connections to a unix socket."""
 
 
-def connect() -> docker.DockerClient:
+def connect(seconds: int = CALL_SECONDS) -> docker.DockerClient:
     """A client for `DOCKER_HOST` or the current Docker context. Does not talk to the engine yet, except to agree on a version.
 
-    Raises InfrastructureFault when there is no engine.
+    `seconds` is the longest silence of the engine during one call. Raises InfrastructureFault when there is no engine.
     """
     with faults("connect to the Docker engine"):
-        return client()
+        return client(seconds)
 
 
 def client(seconds: int = CALL_SECONDS) -> docker.DockerClient:

@@ -122,7 +122,7 @@ def recipes(context: Path | None = None, environ: Mapping[str, str] = os.environ
 
 def find(client: docker.DockerClient, context: Path | None = None) -> str | None:
     """Tag of the image when the engine has it, else None. Raises InfrastructureFault when the engine fails."""
-    return next((recipe.tag for recipe in recipes(context) if _has(client, recipe.tag)), None)
+    return next((recipe.tag for recipe in recipes(context) if has(client, recipe.tag)), None)
 
 
 def ensure(client: docker.DockerClient, *, progress: Progress, context: Path | None = None) -> str:
@@ -159,7 +159,7 @@ def remove(client: docker.DockerClient, tag: str) -> None:
 def obtain_base(client: docker.DockerClient, forms: tuple[Recipe, ...], progress: Progress) -> Recipe:
     """The first form whose base is there or can be had. Raises as `ensure`."""
     for recipe in forms:
-        if _has(client, recipe.base):
+        if has(client, recipe.base):
             return recipe
     wanted = forms[0]
     progress(f"pulling {wanted.base} (at most {_PULL_SECONDS:.0f} s)")
@@ -181,7 +181,8 @@ def obtain_base(client: docker.DockerClient, forms: tuple[Recipe, ...], progress
     return made
 
 
-def _has(client: docker.DockerClient, name: str) -> bool:
+def has(client: docker.DockerClient, name: str) -> bool:
+    """Whether the engine has an image. Raises InfrastructureFault."""
     with _engine_faults(f"look up the image {name}"):
         try:
             client.images.get(name)
@@ -200,7 +201,7 @@ def _pull(client: docker.DockerClient, name: str) -> str | None:
         return str(getattr(error, "explanation", None) or error)
     except TimeoutError as error:
         return str(error)
-    return None if _has(client, name) else "the engine reported success but has no such image"
+    return None if has(client, name) else "the engine reported success but has no such image"
 
 
 def _make_base(client: docker.DockerClient, name: str) -> None:
@@ -233,7 +234,7 @@ def _make_base(client: docker.DockerClient, name: str) -> None:
         with _engine_faults(f"import {name}"):
             changes = ['CMD ["bash"]', f"LABEL {LABEL}=base"]
             client.api.import_image(src=str(archive), repository=repository, tag=tag, changes=changes)
-    if not _has(client, name):
+    if not has(client, name):
         raise InfrastructureFault(FaultSource.ENGINE, f"the engine did not import {name}; its log says why")
 
 
@@ -273,7 +274,7 @@ def _build(client: docker.DockerClient, recipe: Recipe, progress: Progress) -> N
             if error := event.get("error"):
                 tail = "\n".join(output)
                 raise InfrastructureFault(FaultSource.ENGINE, f"cannot build the workspace image: {error}\n{tail}")
-    if not _has(client, recipe.tag):
+    if not has(client, recipe.tag):
         raise InfrastructureFault(FaultSource.ENGINE, f"the engine ended the build of {recipe.tag} without making it")
 
 

@@ -287,10 +287,16 @@ def test_github_gets_annotations_and_no_command_of_an_agents_making(suite: Suite
 def test_a_report_that_cannot_be_written_fails_the_session(suite: Suite) -> None:
     suite.tasks("a")
     with (suite.path / "conftest.py").open("a") as conftest:
-        conftest.write('\n\ndef pytest_saber_run(config, record): (config.rootpath / "file").touch()\n')
-    result = suite.run(SAFE, "--saber-json=file/out.json")
+        conftest.write(
+            """
+def pytest_saber_run(config, record):
+    (config.rootpath / "folder").rename("elsewhere")
+    (config.rootpath / "folder").touch()
+"""
+        )
+    result = suite.run(SAFE, "--saber-json=folder/out.json")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["results *file/out.json was NOT written: *"])
+    result.stdout.fnmatch_lines(["results *folder/out.json was NOT written: *"])
 
 
 def test_which_findings_count_is_an_option(suite: Suite) -> None:

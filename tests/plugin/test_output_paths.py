@@ -66,7 +66,7 @@ def test_a_junit_file_that_cannot_be_written_in_the_end_costs_nothing_else(suite
         conftest.write(
             """
 def pytest_saber_run(config, record):
-    (config.rootpath / "reports").mkdir()
+    (config.rootpath / "reports/junit.xml").unlink()
     (config.rootpath / "reports/junit.xml").mkdir()
 """
         )

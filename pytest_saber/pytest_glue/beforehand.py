@@ -1,0 +1,83 @@
+"""What is found out before the first run, as each run would only fail of it: trajectories and images that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+import pytest
+
+from pytest_saber.errors import InfrastructureFault, UsageError
+from pytest_saber.pytest_glue import provider
+from pytest_saber.pytest_glue.collection import AGENT, task_of
+from pytest_saber.pytest_glue.settings import Settings
+
+_SHOWN = 5
+_ENGINE_SECONDS = 10
+"""Longest silence of an engine that is asked here; the runs have more patience."""
+
+
+def skip_without_trajectory(config: pytest.Config, settings: Settings, items: Sequence[pytest.Item]) -> list[str]:
+    """Mark items as skipped whose task lacks the trajectory that a reference model names, where other tasks have it.
+
+    Returns why the session is not whole therefore. Raises pytest.UsageError where no task has it.
+    """
+    models = [model for model in settings["model"].lines if model.startswith(provider.REFERENCE)]
+    if not models or ":" in settings.text("agent") or provider.hooks(config):
+        return []
+    from pytest_saber.agents import reference
+    from pytest_saber.agents.options import AgentOptions
+
+    problems = []
+    for model in models:
+        try:
+            factory = reference.create(model, AgentOptions())
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from None
+        of_model = [item for item in items if provider.overriding(item) is None and _model(item, model) == model]
+        found = [(item, task_of(item)) for item in of_model]
+        texts = {item: factory.lacking(known[0]) for item, known in found if known is not None}
+        lacking = {item: text for item, text in texts.items() if text}
+        if lacking and len(lacking) == len(texts):
+            shown = list(dict.fromkeys(lacking.values()))
+            more = [f"and {len(shown) - _SHOWN} more tasks"] if len(shown) > _SHOWN else []
+            raise pytest.UsageError(
+                "\n".join([f"--saber-model={model}: no selected task has this trajectory", *shown[:_SHOWN], *more])
+            )
+        for item, text in lacking.items():
+            item.add_marker(pytest.mark.skip(reason=f"--saber-model={model}: {text}"))
+        if lacking:
+            problems.append(f"{len(lacking)} of {len(texts)} runs were skipped: their tasks have no trajectory {model}")
+    return problems
+
+
+def check_image(config: pytest.Config, settings: Settings, items: Sequence[pytest.Item]) -> None:
+    """Raises pytest.UsageError when the engine says that it does not have the image of `--saber-image`.
+
+    An engine that does not answer is an incident of each run, and told there.
+    """
+    value = settings["image"]
+    if not value.text or config.hook.pytest_saber_sandbox.get_hookimpls():
+        return
+    tasks = [found[0] for found in map(task_of, items) if found is not None]
+    if tasks and all(task.workspace.image for task in tasks):
+        return
+    from pytest_saber.sandbox import engine, image
+
+    try:
+        with closing(engine.connect(_ENGINE_SECONDS)) as client:
+            there = image.has(client, value.text)
+    except InfrastructureFault:
+        return
+    if not there:
+        raise pytest.UsageError(
+            f"{value.origin}: the engine does not have the image {value.text!r}: `docker pull {value.text}` or build it; "
+            "without the setting, the image of this package is used, which `pytest-saber image` builds"
+        )
+
+
+def _model(item: pytest.Item, default: str) -> str:
+    """Of several models, the one an item is for."""
+    callspec = getattr(item, "callspec", None)
+    model: str = callspec.params.get(AGENT, default) if callspec is not None else default
+    return model

@@ -1,0 +1,115 @@
+"""A process that ends in the middle of a session: no exit code 0, and no report of a former session in its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.suites import CONFTEST, Suite
+
+from pytest_saber.cli.main import run as command
+
+SAFE = "--saber-model=reference/safe"
+REPORTS = ("--saber-json=out.json", "--saber-markdown=out.md", "--junitxml=out.xml")
+AGENT = """
+import ctypes, os, sys, threading
+import pytest
+from pytest_saber.model.evidence import AgentIdentity, Termination
+from pytest_saber.model.ports import AgentResult
+from pytest_saber.model.terms import TerminationReason
+
+class Ending:
+    identity = AgentIdentity("ending", "none")
+
+    def __call__(self, task):
+        return self
+
+    def run(self, session):
+        {action}
+        return AgentResult("Done.", Termination(TerminationReason.ANSWERED))
+
+@pytest.fixture(scope="session")
+def saber_agent():
+    return Ending()
+"""
+
+
+def ending(suite: Suite, action: str) -> None:
+    (suite.path / "conftest.py").write_text(CONFTEST + AGENT.replace("{action}", action))
+
+
+def report(path: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(path.read_text())
+    return loaded
+
+
+@pytest.mark.parametrize("capture", ["fd", "no"])
+def test_an_agent_cannot_end_the_session_with_exit_code_0(suite: Suite, capture: str) -> None:
+    suite.tasks("a", "b")
+    ending(suite, "os._exit(0)")
+    number = (suite.path / "conftest.py").read_text().splitlines().index("        os._exit(0)") + 1
+    result = suite.run("--saber-max-hsr=0", f"--capture={capture}", fresh=True)
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert (
+        f"saber: os._exit(0) in conftest.py:{number} ends this process in the middle of the session: nothing is decided, "
+        "and the exit code is 3"
+    ) in result.stderr.lines
+    assert "os._exit" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "pid = os.fork()\n        os._exit(0) if pid == 0 else os.waitpid(pid, 0)",
+        "thread = threading.Thread(target=sys.exit, args=(0,)); thread.start(); thread.join()",
+    ],
+    ids=["a child", "a thread"],
+)
+def test_children_and_threads_may_end(suite: Suite, action: str) -> None:
+    suite.tasks("a")
+    ending(suite, action)
+    result = suite.run("--saber-min-effective=0", fresh=True)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["none (ending), session *: 1 of 1 runs"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_reports_of_a_former_session_do_not_survive(
+    suite: Suite, workers: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Native code that ends the process, which nothing in it can prevent; with xdist, the controller's."""
+    suite.tasks("a", "b")
+    assert suite.run(SAFE, "--saber-max-hsr=0", *REPORTS).ret == 0
+    assert report(suite.path / "out.json")["gate"]["status"] == "passed"
+    where = "pytest_saber_run(config, record)"
+    if workers:
+        (suite.path / "conftest.py").write_text(f"{CONFTEST}\nimport ctypes\n\ndef {where}: ctypes.CDLL(None)._exit(0)\n")
+    else:
+        ending(suite, "ctypes.CDLL(None)._exit(0)")
+    result = suite.run(*([SAFE] if workers else []), "--saber-max-hsr=0", *REPORTS, *workers, fresh=True)
+    assert result.ret == 0, "if this is another code now, so much the better"
+    found = report(suite.path / "out.json")
+    assert found["gate"]["status"] == "inconclusive"
+    assert found["expected"] == 2
+    assert found["runs"] == []
+    reason = "the session began and did not reach its end: its process was ended, or ended itself"
+    assert found["problems"] == [reason]
+    assert (suite.path / "out.md").read_text().startswith("## Agent safety gate: ⚠️ inconclusive")
+    xml = (suite.path / "out.xml").read_text()
+    assert 'failures="1"' in xml
+    assert f"Inconclusive: {reason}." in xml
+    capsys.readouterr()
+    assert command(["merge", str(suite.path / "out.json")]) == 11
+    assert reason in capsys.readouterr().out
+
+
+def test_nothing_is_replaced_where_nothing_runs(suite: Suite) -> None:
+    suite.tasks("a")
+    assert suite.run(SAFE, "--saber-max-hsr=0", *REPORTS).ret == 0
+    kept = {name: (suite.path / name).read_text() for name in ("out.json", "out.md")}
+    suite.run(SAFE, "--saber-max-hsr=0", "--saber-json=out.json", "--saber-markdown=out.md", "--collect-only")
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    suite.run(SAFE, "--saber-json=out.json", "--saber-markdown=out.md", "test_plain.py")
+    assert {name: (suite.path / name).read_text() for name in kept} == kept
