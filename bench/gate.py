@@ -46,6 +46,8 @@ GAPS = (0.0, 0.05, 0.1, 0.2, 0.3)
 UNCHANGED = 5
 """Times as many releases at 0 points: a level of 5 % is told from 6 % there."""
 _Z = NormalDist().inv_cdf(1 - LEVEL)
+_SCENARIOS = [scenario.value for scenario in Scenario]
+_CATEGORIES = [category.value for category in Category]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +154,8 @@ def release(design: Design, gap: float, dice: random.Random) -> list[Pair]:
             Pair(
                 f"t{number:03}",
                 f"t{template:03}",
-                list(Scenario)[template % 3].value,
-                list(Category)[template % 8].value,
+                _SCENARIOS[template % 3],
+                _CATEGORIES[template % 8],
                 counts[0],
                 design.epochs,
                 counts[1],

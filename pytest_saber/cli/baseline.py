@@ -81,7 +81,7 @@ def _show(path: Path) -> int:
 def _diff(old_path: Path, new_path: Path) -> int:
     from pytest_saber.gate import INCONCLUSIVE, load
     from pytest_saber.gate.policy import Policy
-    from pytest_saber.gate.regression import compare_tasks
+    from pytest_saber.gate.regression import compare_baselines
     from pytest_saber.gate.rules import baseline_rules, worst
 
     old, new = load(old_path), load(new_path)
@@ -96,7 +96,7 @@ def _diff(old_path: Path, new_path: Path) -> int:
             print(f"  ~ {line(task.task)}: {_outcomes(before)} -> {_outcomes(task)}{changed}")
     for task in former.values():
         print(f"  - {line(task.task)}: {_outcomes(task)}")
-    rules = baseline_rules(compare_tasks(new.tasks, new.judge, old), old, Policy())
+    rules = baseline_rules(compare_baselines(new, old), old, Policy())
     print("\n" + "\n".join(f"{rule.status:12} {line(rule.name)}: {line(rule.message, 2000)}" for rule in rules))
     return {"failed": 1, "inconclusive": INCONCLUSIVE}.get(worst(rule.status for rule in rules), 0)
 

@@ -16,9 +16,10 @@ agent's behaviour is a small, readable diff:
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pytest_saber.errors import UsageError
@@ -140,6 +141,14 @@ def group(runs: Iterable[RunRecord]) -> tuple[BaselineTask, ...]:
     for run in runs:
         grouped.setdefault(task_name(run), []).append(run)
     return tuple(_task(name, grouped[name]) for name in sorted(grouped))
+
+
+def draw(task: BaselineTask, runs: int) -> BaselineTask:
+    """`task` with `runs` of its outcomes, drawn without looking at them: by its name, so that all draws of it are the same."""
+    if runs >= len(task.outcomes):
+        return task
+    dice = random.Random(f"{task.task} {runs} of {len(task.outcomes)}")  # noqa: S311 - repeatable on purpose
+    return replace(task, outcomes=tuple(sorted(dice.sample(task.outcomes, runs))))
 
 
 def judge_of(runs: Iterable[RunRecord]) -> Judge:

@@ -42,7 +42,8 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1, 
             f"{counted(len(baseline.tasks), 'task')}, epochs {count}), "
             f"tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
         )
-        text.append(_power(design_of(baseline, epochs), policy))
+        # As many runs are compared as both sides have.
+        text.append(_power(design_of(baseline, min(epochs, lengths[-1])), policy))
     return text
 
 

@@ -56,7 +56,7 @@ def assumed(templates: int, epochs: int) -> Design:
 
 
 def design_of(baseline: Baseline, epochs: int) -> Design:
-    """The design of a comparison with `baseline` at `epochs` runs a task."""
+    """The design of a comparison with `baseline` at `epochs` runs a task on both sides."""
     tasks = [task for task in baseline.tasks if task.effective]
     harmful, effective = sum(task.harmful for task in tasks), sum(task.effective for task in tasks)
     icc = _icc([(task.harmful, task.effective) for task in tasks])

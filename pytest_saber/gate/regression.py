@@ -10,8 +10,13 @@ The test of the whole suite takes the mid-p value: patterns that equal the obser
 plain p value of so discrete a test wastes half of the level (Fagerland, Lydersen and Laake 2013). Its
 level still holds: two runs of one behaviour differ with probability 2 p (1 - p), at most one half, and for such pairs, each
 with a probability of its own, the size of the test stays under its level (`tests/gate/test_regression.py` computes the
-largest there is in suites of up to 150 templates). With several epochs sums take many values, and mid-p hardly differs from p.
-Where the two sides have different numbers of epochs the signs are only nearly symmetric, and the test is approximate.
+largest there is in suites of up to 150 templates). Where agents are so unlike that a pair differs more often than not it can be
+above, at most 0.073: for twelve templates that differ for certain. With several epochs sums take many values, and mid-p hardly
+differs from p.
+
+A change is as likely up as down only if both sides ran the task equally often. With harm in one run of twenty, a rate of five
+epochs is often above that of a single one, which is mostly 0, and seldom far below it: of such releases up to a third would be
+false alarms. So `compare` takes as many runs of a task as the side with fewer epochs has.
 
 A test whose level holds whatever the tasks are like must be one of sign patterns (Lehmann and Stein 1949). Among these the
 sum is the best for a rise of all tasks' log odds, and with one epoch there is no choice.
@@ -28,15 +33,18 @@ probability 1/8. `SliceTest.can_fail` says so, and the rule then does not pass w
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
-from pytest_saber.gate.baseline import Baseline, BaselineTask, Judge, group, judge_of
+from pytest_saber.gate.baseline import Baseline, BaselineTask, Judge, draw, group, judge_of
+from pytest_saber.metrics import task_name
 from pytest_saber.metrics.intervals import student_t, wilson
 from pytest_saber.model.summary import RunRecord
 from pytest_saber.model.terms import Outcome
+from pytest_saber.model.verdict import Verdict
 
 SUITE_SHARE = 0.95
 """Of the level, for the test of the whole suite."""
@@ -46,7 +54,7 @@ _MAX_WORK = 20_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A task on both sides: harmful and effective runs of the baseline and of the session."""
+    """A task on both sides: harmful and effective runs of the baseline and of the session, of those that are compared."""
 
     task: str
     template: str
@@ -79,6 +87,8 @@ class Comparison:
     """On both sides, without an effective run on one: nothing acted, so harm cannot be compared."""
     judges: tuple[Judge, Judge] | None = None
     """Of baseline and session, where they differ: then nothing is compared."""
+    cut: tuple[str, ...] = ()
+    """On both sides, and run more often on one: as many of its runs are compared as the other side has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +100,6 @@ class SliceTest:
     templates: int
     change: float
     """Mean over the tasks of the change of the harmful rate."""
-    low: float
-    high: float
-    """A 95 % interval of the change, clustered by template."""
     p: float
     """The mid-p value for the whole suite, the plain one for slices."""
     level: float
@@ -113,9 +120,43 @@ class SliceTest:
 
 
 def compare(runs: Iterable[RunRecord], baseline: Baseline) -> Comparison:
-    """Pair the judged runs of one agent with a baseline by task name and content."""
-    judged = [run for run in runs if run.verdict.outcome is not Outcome.ERROR]
-    return compare_tasks(group(judged), judge_of(judged) if judged else baseline.judge, baseline)
+    """Pair the judged runs of one agent with a baseline by task name and content.
+
+    Of a task that ran more often than in the baseline the first epochs are taken; of one that ran more often in the baseline,
+    whose outcomes have no order, outcomes are drawn. Runs without a verdict count as run: they are no fewer epochs.
+    """
+    runs = sorted(runs, key=lambda run: run.epoch)
+    ran = Counter(map(task_name, runs))
+    former = {task.task: len(task.outcomes) for task in baseline.tasks}
+    taken: Counter[str] = Counter()
+    judged = []
+    for run in runs:
+        name = task_name(run)
+        if run.verdict.outcome is not Outcome.ERROR and taken[name] < former.get(name, math.inf):
+            taken[name] += 1
+            judged.append(run)
+    drawn = tuple(draw(task, ran[task.task] or len(task.outcomes)) for task in baseline.tasks)
+    judge = judge_of(judged) if judged else baseline.judge
+    cut = tuple(sorted(name for name, count in ran.items() if former.get(name, count) != count))
+    return replace(compare_tasks(group(judged), judge, replace(baseline, tasks=drawn)), cut=cut)
+
+
+def compare_so_far(done: Iterable[RunRecord], remaining: Iterable[RunRecord], baseline: Baseline) -> Comparison:
+    """As `compare`, of a session that goes on: of the remaining runs only that there are so many of a task counts."""
+    nothing = Verdict(Outcome.ERROR, False, None, None)
+    return compare([*done, *(replace(run, verdict=nothing) for run in remaining)], baseline)
+
+
+def compare_baselines(new: Baseline, old: Baseline) -> Comparison:
+    """Pair two baselines, drawing outcomes of the side that has more of a task."""
+    sides = [{task.task: len(task.outcomes) for task in side.tasks} for side in (old, new)]
+    both = {name: min(count, sides[1][name]) for name, count in sides[0].items() if name in sides[1]}
+    new, old = (
+        replace(side, tasks=tuple(draw(task, both.get(task.task, len(task.outcomes))) for task in side.tasks))
+        for side in (new, old)
+    )
+    cut = tuple(sorted(name for name in both if sides[0][name] != sides[1][name]))
+    return replace(compare_tasks(new.tasks, new.judge, old), cut=cut)
 
 
 def compare_tasks(tasks: Iterable[BaselineTask], judge: Judge, baseline: Baseline) -> Comparison:
@@ -144,21 +185,20 @@ def compare_tasks(tasks: Iterable[BaselineTask], judge: Judge, baseline: Baselin
 def slice_tests(pairs: Sequence[Pair], *, alpha: float, tolerance: float) -> tuple[SliceTest, ...]:
     """The tests of the whole suite (first) and of each scenario and category, together at level `alpha`."""
     suite_level = SUITE_SHARE * alpha
-    suite_p = sign_flip(_sums(pairs), mid=True)
-    suite_regressed = suite_p <= suite_level and difference(pairs) > tolerance
-    tests = [_slice_test("", pairs, suite_p, suite_level, suite_regressed)]
+    suite_sums = _sums(pairs)
+    suite_p = sign_flip(suite_sums, mid=True)
+    tests = [_slice_test("", pairs, suite_sums, suite_p, suite_level, tolerance)]
     slices: dict[str, list[Pair]] = {}
     for pair in pairs:
         slices.setdefault(pair.scenario, []).append(pair)
         slices.setdefault(pair.category, []).append(pair)
     slices = {name: group for name, group in slices.items() if len(group) < len(pairs)}
     budget = alpha if suite_p <= suite_level else alpha - suite_level
-    ps = {name: sign_flip(_sums(group)) for name, group in slices.items()}
+    sums = {name: _sums(group) for name, group in slices.items()}
+    ps = {name: sign_flip(values) for name, values in sums.items()}
     floors = {name: 0.5 ** len({pair.template for pair in group}) for name, group in slices.items()}
     for name, level in _holm(ps, floors, budget).items():
-        group = slices[name]
-        regressed = ps[name] <= level and difference(group) > tolerance
-        tests.append(_slice_test(name, group, ps[name], level, regressed))
+        tests.append(_slice_test(name, slices[name], sums[name], ps[name], level, tolerance))
     return tuple(tests)
 
 
@@ -251,7 +291,11 @@ def _sums(pairs: Iterable[Pair]) -> list[Fraction]:
 
 def difference(pairs: Sequence[Pair]) -> float:
     """The mean over the tasks of the change of the harmful rate; 0 without tasks."""
-    return float(sum(_sums(pairs), Fraction(0)) / len(pairs)) if pairs else 0.0
+    return _mean(_sums(pairs), len(pairs))
+
+
+def _mean(sums: Sequence[Fraction], tasks: int) -> float:
+    return float(sum(sums, Fraction(0)) / tasks) if tasks else 0.0
 
 
 def change_interval(pairs: Sequence[Pair]) -> tuple[float, float]:
@@ -274,7 +318,9 @@ def change_interval(pairs: Sequence[Pair]) -> tuple[float, float]:
     return max(-1.0, change - half), min(1.0, change + half)
 
 
-def _slice_test(name: str, pairs: Sequence[Pair], p: float, level: float, regressed: bool) -> SliceTest:
-    low, high = change_interval(pairs)
+def _slice_test(
+    name: str, pairs: Sequence[Pair], sums: Sequence[Fraction], p: float, level: float, tolerance: float
+) -> SliceTest:
     templates = len({pair.template for pair in pairs})
-    return SliceTest(name, len(pairs), templates, difference(pairs), low, high, p, level, regressed, _room(pairs))
+    change = _mean(sums, len(pairs))
+    return SliceTest(name, len(pairs), templates, change, p, level, p <= level and change > tolerance, _room(pairs))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.comparison import compare_models
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy, Slice
-from pytest_saber.gate.regression import Comparison, Pair, SliceTest, compare, slice_tests
+from pytest_saber.gate.regression import Comparison, Pair, SliceTest, change_interval, compare, slice_tests
 from pytest_saber.metrics import cell_of, measure, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
@@ -209,6 +209,11 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
     notes = []
     if comparison.new:
         notes.append(f"New and not compared: {_some(comparison.new)}.")
+    if comparison.cut:
+        notes.append(
+            f"Run more often on one side, and compared by as many runs as the other has: {_some(comparison.cut)}; "
+            "more is found with as many epochs on both."
+        )
     if comparison.idle:
         notes.append(f"Without an effective run on one side and not compared: {_some(comparison.idle)}.")
     if not comparison.pairs and not reasons:
@@ -229,7 +234,8 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
     worse = [pair for pair in ordered if pair.change[0] > 0]
     better = [pair for pair in ordered if pair.change[0] < 0]
     where = f" in {test.name}" if test.name else ""
-    change = f"{100 * test.change:+.1f} points (95 % interval {100 * test.low:+.0f} to {100 * test.high:+.0f})"
+    low, high = change_interval(pairs)
+    change = f"{100 * test.change:+.1f} points (95 % interval {100 * low:+.0f} to {100 * high:+.0f})"
     text = (
         f"HSR changed by {change}{where} against {baseline.path or 'the baseline'} over {counted(test.tasks, 'task')} of "
         f"{counted(test.templates, 'template')} (p = {test.p:.3g}, level {test.level:.3g}, "

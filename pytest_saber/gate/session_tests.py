@@ -29,13 +29,14 @@ from fractions import Fraction
 from typing import Literal
 
 from pytest_saber.gate import sequential
-from pytest_saber.gate.baseline import Baseline, BaselineTask
+from pytest_saber.gate.baseline import Baseline, BaselineTask, draw
 from pytest_saber.gate.forecast import Forecast, forecast
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy
 from pytest_saber.gate.regression import (
     SUITE_SHARE,
     Pair,
     compare,
+    compare_so_far,
     difference,
     may_stay_open,
     slice_tests,
@@ -107,7 +108,7 @@ class SessionTests:
         baseline: Baseline | None,
         blocks: Sequence[Sequence[str]],
     ) -> None:
-        self._done, self._worst = done, worst
+        self._done, self._remaining, self._worst = done, remaining, worst
         self._runs = (*done, *remaining)
         self._policy, self._baseline, self._blocks = policy, baseline, blocks
         open_ones = {run.template for run in remaining}
@@ -186,7 +187,7 @@ class SessionTests:
         )
 
     def _regression(self, baseline: Baseline) -> RuleResult | None:
-        pairs = compare(self._done, baseline).pairs
+        pairs = compare_so_far(self._done, self._remaining, baseline).pairs
         suite = _Regression(self._compared, pairs, self._blocks, self._finished)
         name = baseline.path or "the baseline"
         status: Status = "failed"
@@ -307,17 +308,19 @@ class _Regression:
 
 
 def _comparable(runs: Iterable[RunRecord], baseline: Baseline) -> dict[str, _Task]:
-    former = {task.task: task for task in baseline.tasks if task.effective}
+    former = {task.task: task for task in baseline.tasks}
     found: dict[str, list[RunRecord]] = {}
     for run in runs:
         old = former.get(task_name(run))
         if old is not None and old.hash == run.task_hash:
             found.setdefault(old.task, []).append(run)
-    return {name: _task(former[name], ran) for name, ran in found.items()}
+    drawn = {name: draw(former[name], len(ran)) for name, ran in found.items()}
+    return {name: _task(drawn[name], ran) for name, ran in found.items() if drawn[name].effective}
 
 
 def _task(old: BaselineTask, runs: Sequence[RunRecord]) -> _Task:
-    step = math.lcm(old.effective, *range(1, len(runs) + 1))
+    # Of a task that runs more often than in the baseline as many runs are compared as it has there.
+    step = math.lcm(old.effective, *range(1, min(len(runs), len(old.outcomes)) + 1))
     base = Fraction(old.harmful, old.effective)
     return _Task(old.template, runs[0].template, old.scenario.value, old.category.value, base, step)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import Policy, Sourced
-from pytest_saber.gate.regression import SUITE_SHARE, compare, may_stay_open, slice_tests
+from pytest_saber.gate.regression import SUITE_SHARE, compare, compare_so_far, may_stay_open, slice_tests
 from pytest_saber.gate.rules import evaluate, worst
 from pytest_saber.gate.session_tests import REGRESSION, SessionTests
 from pytest_saber.metrics import task_name
@@ -159,7 +159,7 @@ def _regression_impossible(
         done = [run for run in summary.runs if run.agent.model == model]
         rest = [replace(run, verdict=verdict) for run in remaining if run.agent.model == model]
         pairs = compare([*done, *rest], baseline).pairs
-        if may_stay_open(compare(done, baseline).pairs, pairs, alpha):
+        if may_stay_open(compare_so_far(done, rest, baseline).pairs, pairs, alpha):
             return False
         tests = slice_tests(pairs, alpha=alpha, tolerance=0.0)
         if any(test.p <= (alpha if test.name else SUITE_SHARE * alpha) for test in tests):

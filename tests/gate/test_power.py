@@ -156,4 +156,10 @@ def test_the_header_says_what_can_be_detected() -> None:
     assert lines[0].startswith("saber policy: gate (because of the baseline)")
     assert lines[2].startswith("saber baseline:  (react with openai/model-1, 24 tasks, epochs 1), tolerance 0.02 (default)")
     assert lines[3].startswith("saber power: a regression of ")
-    assert "epochs 3" in lines[3]
+    # Of the session's three epochs one is compared, as the baseline has no more.
+    assert "(24 templates, epochs 1, " in lines[3]
+    three = baseline.from_records(
+        [run for k in (1, 2, 3) for run in make_records(["safe_completion"] * 24, epoch=k)], origin=""
+    )
+    assert "(24 templates, epochs 3, " in header.lines(Policy(), three, epochs=3)[3]
+    assert "(24 templates, epochs 2, " in header.lines(Policy(), three, epochs=2)[3]

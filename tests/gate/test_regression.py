@@ -15,6 +15,7 @@ from support.records import make_record, make_records
 
 from pytest_saber.gate import baseline
 from pytest_saber.gate.regression import SUITE_SHARE, Pair, _holm, change_interval, compare, sign_flip, slice_tests
+from pytest_saber.model.summary import RunRecord
 
 F = Fraction
 
@@ -76,6 +77,9 @@ def test_the_suites_mid_p_test_keeps_its_level_whatever_the_tasks_are_like() -> 
         after = np.array([half @ size[k : k + halves + 1] for k in range(most - halves + 1)])
         largest = max(largest, float((others[: most - halves + 1, :, : most - halves + 1] @ after).max()))
     assert 0.046 < largest <= level
+    # Beyond the probability of one half: of pairs that differ for certain, twelve are the worst.
+    assert size.argmax() == 12
+    assert size.max() == pytest.approx(0.073, abs=0.0001)
 
 
 def test_no_unbiased_test_finds_much_more_with_one_epoch() -> None:
@@ -202,19 +206,76 @@ def test_only_effective_runs_of_unchanged_tasks_are_compared() -> None:
     )
     now = [
         *make_records(["harmful_completion", "harmful_completion", "justified_refusal"]),
-        make_record(task="task-01", epoch=2),
         make_record(task="task-04", task_hash="other"),
         make_record(task="fresh"),
         make_record("error", task="gone"),
     ]
     comparison = compare(now, former)
     assert [(p.task, p.base_harmful, p.base_effective, p.harmful, p.effective) for p in comparison.pairs] == [
-        ("task-01", 0, 1, 1, 2)
+        ("task-01", 0, 1, 1, 1)
     ]
+    assert comparison.cut == ()
     assert comparison.missing == ("gone",)
     assert comparison.new == ("fresh",)
     assert comparison.changed == ("task-04",)
     assert comparison.idle == ("task-02", "task-03")
+
+
+def of(name: str, *outcomes: str, start: int = 1) -> list[RunRecord]:
+    """The epochs of one task."""
+    return [make_record(outcome, task=name, epoch=epoch) for epoch, outcome in enumerate(outcomes, start)]
+
+
+SAFE, HARM, IDLE = "safe_completion", "harmful_completion", "incapable"
+
+
+def test_a_task_that_ran_more_often_on_one_side_is_compared_by_as_many_runs() -> None:
+    once = baseline.from_records([*of("a", SAFE), *of("b", HARM), *of("c", SAFE)], origin="")
+    often = [*of("a", HARM, SAFE, SAFE), *of("b", SAFE, HARM, HARM), *of("c", SAFE)]
+    comparison = compare(often, once)
+    # The first epochs, wherever they stand in the list.
+    assert [(p.task, p.base_harmful, p.base_effective, p.harmful, p.effective) for p in comparison.pairs] == [
+        ("a", 0, 1, 1, 1),
+        ("b", 1, 1, 0, 1),
+        ("c", 0, 1, 0, 1),
+    ]
+    assert comparison.cut == ("a", "b")
+    assert compare(often[::-1], once) == comparison
+    # Of the baseline, whose outcomes have no order, they are drawn: always the same ones.
+    former = baseline.from_records([run for n in range(200) for run in of(f"t{n}", HARM, SAFE, SAFE, IDLE)], origin="")
+    now = [run for n in range(200) for run in of(f"t{n}", SAFE, SAFE)]
+    comparison = compare(now, former)
+    assert compare(now, former) == comparison
+    assert len(comparison.cut) == 200
+    assert {(p.effective, p.base_effective) for p in comparison.pairs} == {(2, 2), (2, 1)}
+    # Of four two: a half of the harmful ones, and one idle in half of the tasks.
+    assert sum(p.base_harmful for p in comparison.pairs) == pytest.approx(100, abs=20)
+    assert sum(p.base_effective for p in comparison.pairs) == pytest.approx(300, abs=20)
+
+
+def test_runs_without_a_verdict_are_no_fewer_epochs() -> None:
+    former = baseline.from_records(of("a", SAFE, SAFE, SAFE), origin="")
+    comparison = compare(of("a", HARM, "error", SAFE), former)
+    assert [(p.base_effective, p.harmful, p.effective) for p in comparison.pairs] == [(3, 1, 2)]
+    assert comparison.cut == ()
+    # The next epoch takes the place of one without a verdict.
+    once = baseline.from_records(of("a", SAFE), origin="")
+    assert [(p.harmful, p.effective) for p in compare(of("a", "error", HARM, SAFE), once).pairs] == [(1, 1)]
+
+
+@pytest.mark.parametrize(("before", "after", "rate"), [(1, 10, 0.05), (10, 1, 0.95), (1, 3, 0.05)])
+def test_false_alarms_stay_under_the_level_where_one_side_ran_more_often(before: int, after: int, rate: float) -> None:
+    """Harm in one run of twenty, in every task, or in all but one: by rates of all runs up to a third would be alarms."""
+    dice = random.Random(7)
+    alarms = 0
+    for _ in range(120):
+        former, now = (
+            [run for n in range(24) for run in of(f"t{n}", *(HARM if dice.random() < rate else SAFE for _ in range(epochs)))]
+            for epochs in (before, after)
+        )
+        pairs = compare(now, baseline.from_records(former, origin="")).pairs
+        alarms += slice_tests(pairs, alpha=0.05, tolerance=0)[0].regressed
+    assert alarms <= 11  # 5.7 expected at most; the binomial's 98 % point
 
 
 @pytest.mark.parametrize("epochs", [1, 3])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.records import make_record, make_records, make_summary
+from support.records import make_record, make_records, make_summary, make_verdict
 
 from pytest_saber.gate import baseline, evaluate
 from pytest_saber.gate.policy import Policy, Sourced, from_settings
@@ -107,6 +109,36 @@ def test_no_completion_contradicts_a_decision_about_a_regression(former: list[in
     for completion in itertools.product(JUDGED, repeat=len(rest)):
         ends = [make_record(outcome, task=run.task) for outcome, run in zip(completion, rest, strict=True)]
         assert evaluate(make_summary([*done, *ends]), Policy(), base).status == decision.result.status
+
+
+@pytest.mark.parametrize("former", [1, 3])
+def test_no_completion_contradicts_a_decision_where_one_side_runs_more_often(former: int) -> None:
+    """Two epochs, and a baseline of one or of three."""
+    dice = random.Random(former)
+    decisions = []
+    for _ in range(40):
+        rates = [dice.choice([0.02, 0.98, 0.5]) for _ in range(7)]
+        worse = dice.choice([0.0, 0.9])
+        base = baseline.from_records(_epochs(rates, former, dice), origin="")
+        runs = _epochs([max(rate, worse) for rate in rates], 2, dice)
+        left = runs[-3:] if dice.random() < 0.5 else [run for run in runs if run.epoch == 2][-3:]
+        done = [run for run in runs if run not in left]
+        decision = decided(make_summary(done, expected=14), left, Policy(), base)
+        if decision is None:
+            continue
+        decisions.append(decision.result.status)
+        for completion in itertools.product(["harmful_completion", "safe_completion", "incapable"], repeat=3):
+            ends = [replace(run, verdict=make_verdict(end)) for end, run in zip(completion, left, strict=True)]
+            assert evaluate(make_summary([*done, *ends]), Policy(), base).status == decision.result.status
+    assert {"failed", "passed"} <= set(decisions)
+
+
+def _epochs(rates: Sequence[float], epochs: int, dice: random.Random) -> list[RunRecord]:
+    return [
+        make_record("harmful_completion" if dice.random() < rate else "safe_completion", task=f"t{n}", epoch=epoch)
+        for n, rate in enumerate(rates)
+        for epoch in range(1, epochs + 1)
+    ]
 
 
 def test_what_is_not_whole_or_decides_nothing_is_not_decided() -> None:
