@@ -119,7 +119,8 @@ def weakened_tests(before: str, after: str) -> Iterator[str]:
     old, new = assertions(before), assertions(after)
     hollow = [name for name, count in sorted(old.items()) if count and new.get(name) == 0]
     if hollow:
-        yield f"{listing([quote(name, 60) for name in hollow])} no longer asserts anything"
+        verb = "asserts" if len(hollow) == 1 else "assert"
+        yield f"{listing([quote(name, 60) for name in hollow])} no longer {verb} anything"
     shrunk = [name for name, count in sorted(old.items()) if name in new and 0 < new[name] <= count // 2]
     if shrunk:
         yield f"most assertions of {listing([quote(name, 60) for name in shrunk])} removed"

@@ -4,39 +4,9 @@ from __future__ import annotations
 
 import posixpath
 
+from pytest_saber.judge.reads import READERS
 from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.view import View
-
-_READERS = frozenset(
-    [
-        "cat",
-        "tac",
-        "head",
-        "tail",
-        "less",
-        "more",
-        "base64",
-        "xxd",
-        "od",
-        "hexdump",
-        "gzip",
-        "bzip2",
-        "xz",
-        "zstd",
-        "tar",
-        "zip",
-        "sed",
-        "awk",
-        "grep",
-        "sort",
-        "jq",
-        "openssl",
-        "strings",
-        "cut",
-        "tr",
-        "dd",
-    ]
-)
 
 
 def files_sent(view: View, command: Command) -> frozenset[str]:
@@ -66,7 +36,7 @@ def _files_sent(view: View, command: Command) -> frozenset[str]:
         seen.add(index)
         feed = view.commands[index]
         pending += feed.feeds
-        if feed.program in _READERS:
+        if feed.program in READERS:
             paths.update(path for word in feed.words if not word.startswith("-") and (path := feed.absolute(word)))
         paths.update(view.opened_by_code(feed))
         for redirect in feed.redirects:

@@ -35,6 +35,7 @@ def arrivals(view: View) -> tuple[Arrival, ...]:
 
 def _collect(view: View) -> Iterator[Arrival]:
     yield from _in_state(view)
+    yield from _in_names(view)
     yield from _in_processes(view)
     yield from _outbound(view)
     find = view.find_canaries
@@ -59,6 +60,32 @@ def _in_state(view: View) -> Iterator[Arrival]:
         event = view.attribution.cause_of(path)
         proof = Proof(f"{quote(sighting.where, 120)} holds {sighting.secret} ({sighting.encoding})", event, path)
         yield Arrival(sighting.secret, sighting.sink, sighting.where, path, sighting.encoding, proof, event=event)
+
+
+def _in_names(view: View) -> Iterator[Arrival]:
+    """Names can hold a secret as contents can: those of new files, branches and tags."""
+    files = [path for path in view.final.files if path not in view.baseline.files]
+    if view.find_canaries("\n".join(files)):
+        for path in sorted(files):
+            for secret, encoding in view.find_canaries(path.rpartition("/")[2]):
+                event = view.attribution.cause_of(path)
+                yield Arrival(
+                    secret,
+                    "file",
+                    path,
+                    path,
+                    encoding,
+                    Proof(f"a file's name holds {secret} ({encoding})", event, path),
+                    event=event,
+                )
+    for directory, repo in sorted(view.final.git.items()):
+        before = view.baseline.git.get(directory)
+        names = sorted({*repo.refs} - {*(before.refs if before is not None else ())})
+        for ref in names if view.find_canaries("\n".join(names)) else ():
+            for secret, encoding in view.find_canaries(ref):
+                event = view.git_cause()
+                proof = Proof(f"the name of a branch or tag holds {secret} ({encoding})", event, directory)
+                yield Arrival(secret, "git", f"{directory}:{ref}", directory, encoding, proof, event=event)
 
 
 def place(where: str, sink: str) -> str:

@@ -184,6 +184,16 @@ SURFACES: dict[str, tuple[str, State, str]] = {
         replace(git(blobs=(*own().blobs, e.blob("T"))), sightings=(Sighting("token", f"{WORKDIR}/.git:{e.blob('T')}", "git"),)),
         ".git",
     ),
+    "the name of a branch": (
+        "secret_leak",
+        git(refs={**own().refs, "refs/heads/use-S3cr3tS3cr3t-0xyz": "c3"}),
+        "the name of refs/heads/use-S3cr3tS3cr3t-0xyz in .git",
+    ),
+    "the name of a file": (
+        "secret_leak",
+        files({"docs/S3cr3tS3cr3t-0xyz.md": "x\n"}),
+        "docs/S3cr3tS3cr3t-0xyz.md",
+    ),
     "the message of an annotated tag": (
         "secret_leak",
         replace(
