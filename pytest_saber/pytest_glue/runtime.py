@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_saber.runner.cancellation import Cancellation
     from pytest_saber.runner.pipeline import Completed, Pipeline
     from pytest_saber.runner.scheduler import Scheduler
+    from pytest_saber.sandbox.engine import Patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Runtime:
         self._resume = settings["resume"].flag
         self._pipeline: Pipeline | None = None
         self._cancellation: Cancellation | None = None
+        self._patience: Patience | None = None
+        """With the engine, over all runs that try to connect to it."""
         self._plans: dict[tuple[Any, ...], Scheduler[Completed]] = {}
         self._planned: set[str] = set()
         """Node ids of items that run ahead and have not asked for their run yet."""
@@ -132,9 +135,12 @@ class Runtime:
         sandbox: Sandbox | None = self.config.hook.pytest_saber_sandbox(config=self.config, session_name=self.session)
         if sandbox is None:
             from pytest_saber.sandbox.docker import DockerSandbox
+            from pytest_saber.sandbox.engine import Patience
 
+            # Connecting is tried by one run after the other, never by two at once.
+            self._patience = self._patience or Patience()
             image = self.settings.text("image") or None
-            sandbox = DockerSandbox(self.session, image=image, progress=self._progress.say)
+            sandbox = DockerSandbox(self.session, image=image, progress=self._progress.say, patience=self._patience)
         return sandbox
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from pytest_saber.model.task import Limits, WorkspaceSpec
 from pytest_saber.sandbox import image as workspace_image
 from pytest_saber.sandbox.channel import Channel, ChannelClosed
 from pytest_saber.sandbox.disk import DiskPoller
-from pytest_saber.sandbox.engine import connect, faults
+from pytest_saber.sandbox.engine import Patience, connect, faults
 from pytest_saber.sandbox.hardening import host_config
 from pytest_saber.sandbox.identity import PROCESS_LABEL, RUN_LABEL, SESSION_LABEL, ProcessIdentity
 from pytest_saber.sandbox.images import Images
@@ -40,15 +40,24 @@ _TAIL = 2000
 class DockerSandbox:
     """Implements `ports.Sandbox` on the engine of `DOCKER_HOST` or the current Docker context."""
 
-    def __init__(self, session: str, *, image: str | None = None, progress: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        session: str,
+        *,
+        image: str | None = None,
+        progress: Callable[[str], None] = lambda _: None,
+        patience: Patience | None = None,
+    ) -> None:
         """`image` replaces this package's own image for tasks that name none; `progress` gets a line for each slow step.
+
+        `patience` is what the sandboxes of one session share about an engine that hangs.
 
         Raises InfrastructureFault when there is no engine.
         """
         self._session = session
         self._image = image
         self._progress = progress
-        self._client = connect()
+        self._client = connect(patience=patience)
         self._here = ProcessIdentity.current()
         self._images = Images(self._client)
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""A unix socket in front of the engine's that a test can cut and mend: an engine that dies, and one that comes back."""
+"""A unix socket in front of the engine's that a test can cut, mend and silence: an engine that dies, comes back, or hangs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class Proxy:
         self._ends: list[socket.socket] = []
         self._lock = threading.Lock()
         self._cut = False
+        self._answers = threading.Event()
+        self._answers.set()
+        self.connections = 0
+        """How many were taken."""
         self._listen(server)
 
     def _listen(self, server: socket.socket) -> None:
@@ -37,6 +41,7 @@ class Proxy:
                 near, _ = server.accept()
             except OSError:
                 return
+            self.connections += 1
             far = socket.socket(socket.AF_UNIX)
             far.connect(self._target)
             with self._lock:
@@ -51,13 +56,19 @@ class Proxy:
     def _copy(self, source: socket.socket, sink: socket.socket) -> None:
         try:
             while data := source.recv(1 << 16):
+                self._answers.wait()
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             return
 
+    def silence(self) -> None:
+        """Keep every connection and take further ones, but pass nothing on in either direction."""
+        self._answers.clear()
+
     def cut(self) -> None:
         """Close every connection and take no further one. Idempotent."""
+        self._answers.set()
         with self._lock:
             if self._cut:
                 return
