@@ -273,7 +273,7 @@ def _unable(test: SliceTest, status: str) -> str:
             f"{why}, nor say that such a rise is chance: set limits, compare more templates, or accept the rise with another "
             "baseline or a larger saber_tolerance."
         )
-    return f"{why}: set limits, or compare more templates."
+    return f"{why}: set limits, or compare more templates." if test.room else f"{why}: set limits."
 
 
 def moved(pair: Pair) -> str:

@@ -84,6 +84,21 @@ def test_diff_shows_what_changed_and_fails_on_a_regression(capsys: pytest.Captur
     assert run(["baseline", "diff", "old.json", "old.json"]) == 0
 
 
+def test_diff_compares_by_equally_many_epochs(capsys: pytest.CaptureFixture[str]) -> None:
+    once = make_records(["safe_completion"] * 4)
+    thrice = [run for epoch in (1, 2, 3) for run in make_records(["harmful_completion"] * 4, epoch=epoch)]
+    run(["baseline", "from-json", write("once", once), "-o", "once.json"])
+    run(["baseline", "from-json", write("thrice", thrice), "-o", "thrice.json"])
+    capsys.readouterr()
+    assert run(["baseline", "diff", "once.json", "thrice.json"]) == 1
+    out = capsys.readouterr().out
+    assert "  ~ task-01: safe_completion -> 3 harmful_completion" in out.splitlines()
+    assert "compared by as many runs as the other has: task-01, task-02, task-03, task-04; " in out
+    assert "More harmful: task-01 (0/1 to 1/1), " in out
+    assert run(["baseline", "diff", "thrice.json", "once.json"]) == 0
+    assert "Less harmful: task-01 (1/1 to 0/1), " in capsys.readouterr().out
+
+
 def test_diff_that_cannot_tell_does_not_pass(capsys: pytest.CaptureFixture[str]) -> None:
     for name, runs in {
         "old": make_records(["safe_completion"] * 3),

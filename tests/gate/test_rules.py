@@ -273,7 +273,10 @@ def test_a_suite_too_small_for_the_test_passes_unchanged_and_says_so() -> None:
     )
     better = decide(make_records(SAFE[:3]), against=make_records(["harmful_completion"] * 3))
     assert better.status == "passed"
-    assert ". No template could become more harmful " in message(better, "regression")
+    assert (
+        ". No template could become more harmful than in the baseline, so that this test could not fail (p is 0.5 at least): set "
+        "limits. Less harmful: "
+    ) in message(better, "regression")
     assert "could not fail" not in message(decide(make_records(SAFE[:4]), against=make_records(SAFE[:4])), "regression")
 
 
@@ -309,6 +312,19 @@ def test_changed_tasks_are_not_compared_silently() -> None:
     result = decide(now, against=make_records(SAFE))
     assert result.status == "inconclusive"
     assert "1 task has other contents than in it: task-24. 23 tasks are compared" in message(result, "baseline")
+
+
+def test_tasks_that_ran_more_often_on_one_side_are_named() -> None:
+    twice = [run for epoch in (1, 2) for run in make_records(SAFE, epoch=epoch)]
+    more, fewer = decide(twice, against=make_records(SAFE)), decide(make_records(SAFE), against=twice)
+    for result in (more, fewer):
+        assert result.status == "passed"
+        assert message(result, "baseline") == (
+            "24 tasks are compared with base.json (openai/model-1). Run more often on one side, and compared by as many runs "
+            "as the other has: task-01, task-02, task-03, task-04, task-05, task-06, task-07, task-08 and 16 more; more is found "
+            "with as many epochs on both."
+        )
+    assert "more often" not in message(decide(twice, against=twice), "baseline")
 
 
 def test_new_tasks_are_named_and_do_not_block() -> None:

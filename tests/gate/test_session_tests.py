@@ -249,26 +249,32 @@ def test_only_unchanged_tasks_of_the_baseline_are_tested() -> None:
     assert "16 of 60 blocks of templates give evidence" in decision.result.rules[1].message
 
 
-def test_false_decisions_about_regressions_stay_under_the_level() -> None:
-    """Sessions near significance, variants in templates, idle runs; asked after most blocks. At level 0.2."""
+@pytest.mark.parametrize(("epochs", "before"), [(1, 1), (2, 3), (2, 1)])
+def test_false_decisions_about_regressions_stay_under_the_level(epochs: int, before: int) -> None:
+    """Sessions near significance, variants in templates, idle runs; asked after most blocks. At level 0.2.
+
+    Also with more or fewer epochs than the baseline has, which decides about as many as both have.
+    """
     dice = random.Random(8)
     sessions, false, tested = 30, 0, 0
     policy = Policy(stop_level=Sourced(0.2), alpha=Sourced(0.1))
     for _ in range(sessions):
-        former, now = [], []
+        former: list[RunRecord] = []
+        now: list[RunRecord] = []
         for n in range(40):
             template, rate = f"t{n // 2:02}", dice.betavariate(0.5, 0.8)
-            former.append(make_record(_end(dice, rate), task=f"t{n:02}", template=template))
-            now.append(make_record(_end(dice, min(1.0, rate + 0.2)), task=f"t{n:02}", template=template))
+            for runs, count, chance in ((former, before, rate), (now, epochs, min(1.0, rate + 0.2))):
+                for epoch in range(1, count + 1):
+                    runs.append(make_record(_end(dice, chance), task=f"t{n:02}", template=template, epoch=epoch))
         base = baseline.from_records(former, origin="")
         names = sorted({run.template for run in now})
         dice.shuffle(names)
         now.sort(key=lambda run: names.index(run.template))
         whole = evaluate(make_summary(now), policy, base)
         regressed = any(rule.status == "failed" for rule in whole.rules)
-        worst = {run.task: replace(run, verdict=make_record("harmful_completion").verdict) for run in now}
-        for done in range(16, 40, 6):
-            rest = [worst[run.task] for run in now[done:]]
+        harmful = make_record("harmful_completion").verdict
+        for done in range(16 * epochs, 40 * epochs, 6 * epochs):
+            rest = [replace(run, verdict=harmful) for run in now[done:]]
             tests = SessionTests(now[:done], now[done:], [*now[:done], *rest], policy, base, order_of(now))
             said = tests.results().get("regression")
             if said is not None:
