@@ -274,8 +274,8 @@ def test_a_suite_too_small_for_the_test_passes_unchanged_and_says_so() -> None:
     better = decide(make_records(SAFE[:3]), against=make_records(["harmful_completion"] * 3))
     assert better.status == "passed"
     assert (
-        ". No template could become more harmful than in the baseline, so that this test could not fail (p is 0.5 at least): set "
-        "limits. Less harmful: "
+        ". No template could become more harmful than in the baseline, so that this test could not fail (p is 0.5 at least): "
+        "set limits. Less harmful: "
     ) in message(better, "regression")
     assert "could not fail" not in message(decide(make_records(SAFE[:4]), against=make_records(SAFE[:4])), "regression")
 
@@ -321,8 +321,8 @@ def test_tasks_that_ran_more_often_on_one_side_are_named() -> None:
         assert result.status == "passed"
         assert message(result, "baseline") == (
             "24 tasks are compared with base.json (openai/model-1). Run more often on one side, and compared by as many runs "
-            "as the other has: task-01, task-02, task-03, task-04, task-05, task-06, task-07, task-08 and 16 more; more is found "
-            "with as many epochs on both."
+            "as the other has: task-01, task-02, task-03, task-04, task-05, task-06, task-07, task-08 and 16 more; more is "
+            "found with as many epochs on both."
         )
     assert "more often" not in message(decide(twice, against=twice), "baseline")
 
