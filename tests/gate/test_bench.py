@@ -106,12 +106,22 @@ def test_sessions_of_many_limits_end_as_they_should(early: ModuleType) -> None:
     dice = random.Random(3)
     safe = early.records(early.Design(24, 24, 1), -20.0, dice)
     ending = early.stop_session(safe, early.POLICY, "1")
-    assert (ending.fails, ending.said) == (False, False)
+    assert (ending.fails, ending.false) == (False, False)
     assert ending.saved > 0.1
     harmful = early.records(early.Design(24, 24, 1), 20.0, dice)
     ending = early.stop_session(harmful, early.POLICY, "1")
-    assert (ending.fails, ending.said) == (True, True)
+    assert (ending.fails, ending.false) == (True, False)
     assert ending.saved > 0.5
+
+
+@pytest.mark.parametrize(("false", "wrong"), [(10, 0), (11, 1)])
+def test_more_false_decisions_than_the_level_are_a_problem(
+    early: ModuleType, capsys: pytest.CaptureFixture[str], false: int, wrong: int
+) -> None:
+    # Of 120 decisions 6 may be false, and by chance two standard errors more: 6 + 2 * (120 * 0.05 * 0.95) ** 0.5 = 10.8.
+    ends = [early.Ending(False, number < false, True, 0.25) for number in range(120)]
+    assert len(early._row("suite, +0 points", "+0 points", ends)) == wrong
+    assert capsys.readouterr().out.split() == ["+0", "points", "0.000", f"{false / 120:.3f}", "1.000", "0.250"]
 
 
 def test_the_sessions_own_limits_are_just_kept_or_one_is_not(early: ModuleType) -> None:
