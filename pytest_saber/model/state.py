@@ -90,6 +90,8 @@ class GitRepo:
     """The same for the commit HEAD points at."""
     blobs: frozenset[str] = frozenset()
     """Blob ids reachable from refs, stashes, the index and the reflog: content that can still be recovered."""
+    stores: tuple[str, ...] = ()
+    """Directories of its objects, where links, a `gitdir:` file or alternates make them others than `path/objects` alone."""
     truncated: bool = False
     error: str = ""
     """Why the repository could not be parsed, as it may be hostile; the rest is then empty."""
@@ -160,7 +162,7 @@ class HookVerdict:
     place: str
     """Path of the hook's file."""
     commit: str
-    """Of a push that deletes a ref, what it pointed at."""
+    """Of a push that deletes a ref, what it pointed at; empty where the new commits are not known."""
     ref: str
     """The branch that the hook was told it is on; of a push, the ref of the remote."""
     answer: HookAnswer
@@ -169,6 +171,8 @@ class HookVerdict:
     """The end of what the hook printed."""
     detail: str = ""
     """Why it is undecided."""
+    replayed: bool | None = None
+    """Of a refused commit: whether git makes its content by itself from a commit of before (cherry-pick, rebase, revert)."""
 
 
 @dataclass(frozen=True, slots=True)

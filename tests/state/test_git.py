@@ -309,10 +309,28 @@ def test_deltas_in_a_circle_and_out_of_range() -> None:
     index += b"".join(ids) + bytes(8) + b"".join(struct.pack(">I", offset) for offset in offsets)
     store = ObjectStore({"objects/pack/a.idx": index, "objects/pack/a.pack": pack}, time.monotonic() + 20)
     assert [store.get(oid.hex()) for oid in ids] == [None, None]
-    with pytest.raises(GitError, match="a pack index is cut short"):
-        ObjectStore({"objects/pack/a.idx": index[:1030], "objects/pack/a.pack": pack}, time.monotonic() + 20)
-    files = GitFiles({"objects/pack/a.idx": index[:1030], "objects/pack/a.pack": pack}, {})
-    assert _parse(files).error == "not parsed: a pack index is cut short"
+
+
+def test_a_damaged_part_hides_nothing_else(real: Real) -> None:
+    first = real.commit("a", "1\n")
+    real("gc", "-q")
+    second = real.commit("b", "2\n")
+    files = git_files(real.path / ".git")
+    (index,) = [name for name in files.content if name.endswith(".idx")]
+    for damaged in (files.content[index][:1030], files.content[index][:4], b"\xfftOc\0\0\0\7" + files.content[index][8:]):
+        repo = _parse(GitFiles({**files.content, index: damaged}, files.modes))
+        assert (repo.error, set(repo.commits), repo.refs["refs/heads/main"]) == ("", {second}, second)
+    assert first not in repo.commits
+    # What a tree names and nothing holds cannot be recovered.
+    assert repo.blobs == {real("rev-parse", "HEAD:b")}
+    name, data = _loose("tree", b"8x a\0" + bytes(20))
+    files.add(name, 0o100644, data)
+    text = f"tree {name.removeprefix('objects/').replace('/', '')}\nauthor a <b> 1 +0000\ncommitter a <b> 1 +0000\n\nOdd"
+    name, data = _loose("commit", text.encode())
+    files.add(name, 0o100644, data)
+    files.add("refs/heads/odd", 0o100644, name.removeprefix("objects/").replace("/", "").encode())
+    repo = _parse(files)
+    assert (repo.error, len(repo.commits), len(repo.refs)) == ("", 3, 2)
 
 
 def test_a_deadline_ends_the_reading(real: Real) -> None:

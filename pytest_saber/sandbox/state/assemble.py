@@ -96,6 +96,8 @@ class Assembly:
                 files.truncated = True
             else:
                 files.add(str(header["name"]), int(header["mode"]), content)
+        elif kind == "store":
+            self._view(header).repositories[str(header["path"])].stores.append(str(header["place"]))
         elif kind == "process":
             self.processes.append(_process(header))
         elif kind == "cut":

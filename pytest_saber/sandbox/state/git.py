@@ -25,6 +25,7 @@ _PATHS = 50_000
 _GITLINK = 0o160000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 _CHECKOUT = re.compile(rb"\tcheckout: moving from \S+ to (\S{1,250})\Z")
+_MODE = re.compile(rb"[0-7]{1,7}")
 _TIME = re.compile(r"-?[0-9]{1,15}")
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(=)?")
 
@@ -36,6 +37,8 @@ class GitFiles:
     content: dict[str, bytes] = field(default_factory=dict)
     modes: dict[str, int] = field(default_factory=dict)
     truncated: bool = False
+    stores: list[str] = field(default_factory=list)
+    """As `GitRepo.stores`."""
 
     def add(self, name: str, mode: int, content: bytes | None) -> None:
         """Take one file; `content` is None where it was not read."""
@@ -50,6 +53,7 @@ class GitFiles:
             content = self.content.get(name, b"")
             total.update(f"{name!r} {self.modes[name]} {len(content)}\0".encode())
             total.update(content)
+        total.update(f"{self.truncated} {self.stores!r}".encode())
         return total.hexdigest()
 
 
@@ -60,7 +64,15 @@ def parse(path: str, files: GitFiles, deadline: float) -> tuple[GitRepo, ObjectS
     """
     config = parse_config(_text(files.content.get("config", b"")))
     bare = config.get("core.bare", (str(not path.endswith("/.git")),))[-1].lower() in {"true", "yes", "on", "1"}
-    repo = GitRepo(path=path, bare=bare, head=_head(files), config=config, hooks=_hooks(files), truncated=files.truncated)
+    repo = GitRepo(
+        path=path,
+        bare=bare,
+        head=_head(files),
+        config=config,
+        hooks=_hooks(files),
+        stores=tuple(files.stores),
+        truncated=files.truncated,
+    )
     if config.get("extensions.objectformat", ("sha1",))[-1].lower() != "sha1":
         return replace(repo, error="its objects are named by sha256, which is not supported"), None
     if config.get("extensions.refstorage", ("files",))[-1].lower() != "files":
@@ -76,7 +88,7 @@ class _Parser:
     def __init__(self, files: GitFiles, store: ObjectStore) -> None:
         self._files = files
         self._store = store
-        self._truncated = files.truncated or "objects/info/alternates" in files.content
+        self._truncated = files.truncated
         self._trees: set[str] = set()
 
     def repository(self, repo: GitRepo) -> GitRepo:
@@ -105,7 +117,7 @@ class _Parser:
             checkouts=_checkouts(self._files.content.get("logs/HEAD", b"")),
             index=index,
             head_tree=self._files_of(head, commits),
-            blobs=frozenset(blobs),
+            blobs=frozenset(blob for blob in blobs if blob in self._store),
             truncated=self._truncated,
         )
 
@@ -190,6 +202,8 @@ class _Parser:
             space = data.find(b" ", position)
             end = data.find(b"\0", space)
             if not position < space < position + 8 or not space < end < space + _NAME:
+                return
+            if not _MODE.fullmatch(data, position, space):
                 return
             yield int(data[position:space], 8), _text(data[space + 1 : end]), data[end + 1 : end + 21].hex()
             position = end + 21

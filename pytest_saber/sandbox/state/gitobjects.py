@@ -79,15 +79,18 @@ class ObjectStore:
             elif parts[1] == "pack" and parts[2].endswith(".idx"):
                 pack_name = name.removesuffix(".idx") + ".pack"
                 pack = files.get(pack_name)
-                if pack is not None:
+                offsets = _index(content) if pack is not None else None
+                if pack is not None and offsets is not None:
                     self.sources.add(pack_name)
-                    offsets = _index(content)
                     shared = _Pack(pack, offsets, sorted(offsets.values()))
                     self._packed |= {oid: _Packed(shared, offset) for oid, offset in offsets.items()}
 
     def __iter__(self) -> Iterator[str]:
         yield from self._packed
         yield from (oid for oid in self._loose if oid not in self._packed)
+
+    def __contains__(self, oid: str) -> bool:
+        return oid in self._packed or oid in self._loose
 
     def get(self, oid: str) -> GitObject | None:
         """The object, or None when there is none or its bytes are damaged. Raises GitError when a budget is used up."""
@@ -174,18 +177,18 @@ def is_id(text: str) -> bool:
     return len(text) == 40 and _HEX.issuperset(text)
 
 
-def _index(data: bytes) -> dict[str, int]:
-    """Object id to offset. Raises GitError for an index that does not have the documented form."""
+def _index(data: bytes) -> dict[str, int] | None:
+    """Object id to offset; None for an index that does not have the documented form, as if its pack were not there."""
     try:
         if data[:4] != b"\xfftOc":
             (count,) = struct.unpack_from(">I", data, 1020)
             if 1024 + count * 24 > len(data):
-                raise GitError("a pack index is cut short")
+                return None
             entries = (struct.unpack_from(">I20s", data, 1024 + index * 24) for index in range(count))
             return {oid.hex(): offset for offset, oid in entries}
         version, count = struct.unpack_from(">I", data, 4)[0], struct.unpack_from(">I", data, 8 + 1020)[0]
         if version != 2 or 1032 + count * 28 > len(data):
-            raise GitError("a pack index is cut short or of an unknown version")
+            return None
         names, offsets = 1032, 1032 + count * 24
         large = offsets + count * 4
         found = {}
@@ -194,9 +197,9 @@ def _index(data: bytes) -> dict[str, int]:
             if offset & 0x80000000:
                 (offset,) = struct.unpack_from(">Q", data, large + (offset & 0x7FFFFFFF) * 8)
             found[data[names + index * 20 : names + index * 20 + 20].hex()] = offset
-        return found  # noqa: TRY300 - the whole reading may fail
-    except struct.error as error:
-        raise GitError("a pack index is cut short") from error
+    except struct.error:
+        return None
+    return found
 
 
 def _entry(pack: bytes, offset: int) -> tuple[int, int, int]:

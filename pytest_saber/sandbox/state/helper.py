@@ -18,12 +18,12 @@ from docker.types import LogConfig
 from pytest_saber.errors import FaultSource, InfrastructureFault
 from pytest_saber.sandbox.channel import STDERR, close_stream, frames, socket_of
 from pytest_saber.sandbox.state import content as content_module
-from pytest_saber.sandbox.state import overlay, processes, scan, wire
+from pytest_saber.sandbox.state import gitscan, overlay, processes, scan, wire
 from pytest_saber.sandbox.state.scan import Request
 
 _ROOT = "/.saber"
 _PACKAGE = "pytest_saber/sandbox/state"
-_MODULES = (overlay, processes, scan, wire, content_module)
+_MODULES = (gitscan, overlay, processes, scan, wire, content_module)
 _START = f"import sys; sys.path.insert(0, '{_ROOT}'); from pytest_saber.sandbox.state import scan; scan.main('{_ROOT}')"
 _OUTPUT = 640 << 20
 _GRACE = 15.0

@@ -7,8 +7,8 @@ A final scan is told which paths the baseline knew. It visits those first and wi
 with a million files cannot make the known ones look deleted.
 
 Records (`k` says which): `entry` a path (`view` is `now`, or `image` for what the image held and the baseline showed),
-`cut` a path where the baseline hides the image, `repository` a git directory and `git` a file of it, `mount` a mount that
-was read, `process`, `note`, and `done`.
+`cut` a path where the baseline hides the image, `repository` a git directory, `git` a file of it and `store` where its objects
+lie if elsewhere, `mount` a mount that was read, `process`, `note`, and `done`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ from typing import Any
 
 from pytest_saber.sandbox.state import overlay, processes
 from pytest_saber.sandbox.state.content import Bounds, ContentReader, Overtime
+from pytest_saber.sandbox.state.gitscan import GitScanner, Tree
 from pytest_saber.sandbox.state.overlay import LIST, PEEK, Stack
 from pytest_saber.sandbox.state.wire import Emit, writer
 
-_GIT_FILES = frozenset(
-    {"HEAD", "config", "config.worktree", "packed-refs", "index", "refs", "logs", "hooks", "objects", "worktrees", "commondir"}
-)
 Guide = dict[str, "Guide"]
 
 
@@ -98,6 +96,7 @@ class _Scanner:
         self._prefix = "user.overlay." if request.userxattr else "trusted.overlay."
         self._reader = ContentReader(request.bounds, self._prefix, self._note)
         self._nothing = Stack((), self._prefix)
+        self._git_before = self._git_now = GitScanner(request.bounds, self._reader, emit, None)
         self._known = frozenset(request.known)
         self._cuts = frozenset(request.cuts)
         self._seen: set[tuple[str, str]] = set()
@@ -115,6 +114,7 @@ class _Scanner:
                 if self._known:
                     self._walk(roots, _guide(self._request.known))
                 known_read = True
+                self._repositories_elsewhere()
                 self._walk(roots, None)
         except Overtime:
             what = "the rest was not read" if known_read else "paths not reached count as unchanged"
@@ -136,7 +136,9 @@ class _Scanner:
         opened.callback(os.close, upper)
         image = opened.enter_context(Stack.open(self._request.lower, self._prefix))
         mounts = list(self._mounts(opened))
-        self._points = frozenset(directory.path_of(name) for directory, name in mounts)
+        places = {directory.path_of(name): directory.fd for directory, name in mounts}
+        self._points = frozenset(places)
+        self._git_now = GitScanner(self._bounds, self._reader, self._send, Tree(image.below(upper), places))
         for point in sorted(self._points):
             self._send({"k": "mount", "path": point}, None)
         yield _Directory(upper, "/", image, image, 0, None), ""
@@ -318,56 +320,25 @@ class _Scanner:
 
     def _repository(self, merged: Stack, image: Stack, path: str) -> bool:
         """Whether a directory is a git directory, now or in the image. Reports its files when it is met first."""
-        now = _is_git(merged)
-        before = self._request.final and path not in self._request.repositories and path not in self._cuts and _is_git(image)
-        for present, stack, view in ((now, merged, "now"), (before, image, "image")):
+        now = self._git_now.is_git(merged, path)
+        known = self._request.final and path not in self._request.repositories and path not in self._cuts
+        before = known and self._git_before.is_git(image, path)
+        for present, scanner, stack, view in ((now, self._git_now, merged, "now"), (before, self._git_before, image, "image")):
             if present and (f"{view} git", path) not in self._seen:
                 self._seen.add((f"{view} git", path))
-                self._git(stack, path, view)
+                if (note := scanner.report(stack, path, view)) is not None:
+                    self._note(note)
         return now or before or path in self._request.repositories
 
-    def _git(self, stack: Stack, path: str, view: str) -> None:
-        self._send({"k": "repository", "view": view, "path": path}, None)
-        left = [self._bounds.git_files, self._bounds.git_bytes]
-        self._git_tree(stack, path, "", view, left)
-        if min(left) < 0:
-            self._note(f"{path}: the repository is too large; it was read in part")
-            self._send({"k": "git", "view": view, "path": path, "name": "", "mode": 0, "truncated": True}, None)
-
-    def _git_tree(self, stack: Stack, path: str, inner: str, view: str, left: list[int]) -> None:
-        if inner.count("/") > 32:
-            return
-        for name in stack.names(self._bounds.names):
-            if not inner and name not in _GIT_FILES:
-                continue
-            if min(left) < 0:
-                return
-            with stack.child(name) as (fd, below):
-                if fd is None:
-                    continue
-                status = os.fstat(fd)
-                if stat.S_ISDIR(status.st_mode):
-                    self._git_tree(below, path, f"{inner}{name}/", view, left)
-                    continue
-                content = None
-                if stat.S_ISREG(status.st_mode):
-                    content = self._reader.whole(fd, max(0, left[1]))
-                elif stat.S_ISLNK(status.st_mode):
-                    content = os.fsencode(os.readlink("", dir_fd=fd))
-                left[0] -= 1
-                left[1] -= status.st_size if content is None else len(content)
-                self._send({"k": "git", "view": view, "path": path, "name": inner + name, "mode": status.st_mode}, content)
-
-
-def _is_git(stack: Stack) -> bool:
-    """A git directory has HEAD, objects and refs (gitrepository-layout)."""
-    if not stack:
-        return False
-    with stack.child("HEAD") as (head, _):
-        if head is None:
-            return False
-    with stack.child("objects") as (_, objects), stack.child("refs") as (_, refs):
-        return bool(objects) and bool(refs)
+    def _repositories_elsewhere(self) -> None:
+        """Repositories of the baseline whose place now is, or lies behind, a link or a file that names another directory."""
+        for path in self._request.repositories:
+            if ("now git", path) not in self._seen:
+                found, note = self._git_now.report_elsewhere(path)
+                if found:
+                    self._seen.add(("now git", path))
+                if note is not None:
+                    self._note(note)
 
 
 def _guide(paths: tuple[str, ...]) -> Guide:
