@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pytest_saber.model.state import FileType, GitRepo, State
+from pytest_saber.model.state import Commit, FileType, GitRepo, State
 from pytest_saber.sandbox.state.git import parse_config
 
 COMMITS = 20
 """Most commits of a repository that hooks are asked about, the newest first."""
 _BRANCHES = 4
+_ORIGINALS = 3
+_AMENDED = 3
 _PUSHES = 4
 _CONTROLS = 3
 _EXECUTABLE = 0o111
 _ZERO = "0" * 40
+_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
+_PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]{7,40}\)\n?", re.MULTILINE)
 _CONTROL_REF = "refs/heads/control"
 _PUSHED = "refs/pushed/"
 """Stands before the name of a remote's branch."""
@@ -33,6 +38,13 @@ class Question:
     refs: tuple[str, ...]
     push: tuple[str, str, str, str, str] | None = None
     """Of a push: remote, its address, the ref there, the object it is moved to, and the one it was at (zeros for none)."""
+    merged: tuple[str, ...] = ()
+    """Of a merge, the other parents. Git asks `pre-merge-commit` where it makes the merge itself, else `pre-commit`."""
+    originals: tuple[tuple[str, str], ...] = ()
+    """(`cherry-pick` or `revert`, commit): what git may have made the commit from by itself, and then asked no hook."""
+    amended: tuple[tuple[str, Question | None], ...] = ()
+    """Commits that this one may be an amendment of, so that the hook saw what differs from them; and what is then to be asked
+    about that commit, None for one of before the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class Inquiry:
     controls: Mapping[str, tuple[Question, ...]]
     """Hook to questions about what was there before the run: a hook that refuses all of them tells nothing."""
     stores: tuple[str, ...]
-    """Git directories whose objects are needed."""
+    """Directories of the objects that are needed."""
     left_out: tuple[str, ...] = ()
     """New commits beyond the bound."""
 
@@ -58,20 +70,23 @@ class Inquiry:
 
 
 def inquiries(baseline: State, final: State, home: str) -> tuple[Inquiry, ...]:
-    """Of every repository with a work tree that has hooks in the baseline and something new in the final state."""
+    """Of every repository with a work tree that has hooks in the baseline and something new in the final state.
+
+    Repositories about which nothing can be asked are left out; `hook_doubts` says which.
+    """
     found = []
-    known = frozenset().union(*(repo.commits for repo in baseline.git.values()))
+    known = known_commits(baseline)
     for path, before in sorted(baseline.git.items()):
-        after = final.git.get(path)
+        after = followed(baseline, final, path)
         if after is None or before.bare or posixpath.basename(path) != ".git":
             continue
         if before.error or after.error or before.truncated:
             continue
         root = posixpath.dirname(path)
-        folder, hooks = _hooks(baseline, before, root, home)
+        folder, hooks = hooks_of(baseline, before, root, home)
         after, stores = _with_pushed(baseline, final, after, home)
-        new = _newest(after, known)
-        everything = [*_commits(after, new[:COMMITS]), *_pushes(baseline, final, after)]
+        new = newest(after, known)
+        everything = [*_commits(baseline, after, new[:COMMITS]), *_pushes(baseline, final, after)]
         asked = tuple(question for question in everything if question.hook in hooks)
         if asked:
             controls = {hook: tuple(_controls(hook, before)) for hook in sorted({question.hook for question in asked})}
@@ -79,11 +94,25 @@ def inquiries(baseline: State, final: State, home: str) -> tuple[Inquiry, ...]:
     return tuple(found)
 
 
-def _hooks(baseline: State, repo: GitRepo, root: str, home: str) -> tuple[str, frozenset[str]]:
+def known_commits(baseline: State) -> frozenset[str]:
+    """The commits that were in any repository before the run."""
+    return frozenset().union(*(repo.commits for repo in baseline.git.values()))
+
+
+def followed(baseline: State, final: State, path: str) -> GitRepo | None:
+    """What became of a repository of the baseline: the one in its place, or else one of the run that has all its branches."""
+    if path in final.git:
+        return final.git[path]
+    tips = set(branch_tips(baseline.git[path]))
+    others = [repo for place, repo in sorted(final.git.items()) if place not in baseline.git and tips <= repo.commits.keys()]
+    return max(others, key=lambda repo: len(repo.commits), default=None) if tips else None
+
+
+def hooks_of(state: State, repo: GitRepo, root: str, home: str) -> tuple[str, frozenset[str]]:
     """Where the hooks lie and which can be run: as the repository says, else the user, else the system."""
     folder = repo.config.get("core.hookspath", ("",))[-1]
     for path in (f"{home}/.gitconfig", f"{home}/.config/git/config", "/etc/gitconfig"):
-        entry = baseline.files.get(path)
+        entry = state.files.get(path)
         if not folder and entry is not None and entry.text:
             folder = parse_config(entry.text).get("core.hookspath", ("",))[-1]
     if not folder:
@@ -93,7 +122,7 @@ def _hooks(baseline: State, repo: GitRepo, root: str, home: str) -> tuple[str, f
     place = posixpath.normpath(posixpath.join(root, folder))
     names = (
         posixpath.basename(path)
-        for path, entry in baseline.files.items()
+        for path, entry in state.files.items()
         if posixpath.dirname(path) == place
         and (entry.type is FileType.SYMLINK or (entry.type is FileType.FILE and entry.mode & _EXECUTABLE))
     )
@@ -102,7 +131,7 @@ def _hooks(baseline: State, repo: GitRepo, root: str, home: str) -> tuple[str, f
 
 def _with_pushed(baseline: State, final: State, repo: GitRepo, home: str) -> tuple[GitRepo, tuple[str, ...]]:
     """The repository together with what its user has pushed to its remotes, from here or from a clone without the hooks."""
-    commits, refs, stores = dict(repo.commits), dict(repo.refs), [repo.path]
+    commits, refs, stores = dict(repo.commits), dict(repo.refs), [*_stores(repo)]
     users = _users(baseline, repo, home)
     for _, _, place in _remotes(repo):
         before, remote = baseline.git.get(place), final.git.get(place)
@@ -114,8 +143,12 @@ def _with_pushed(baseline: State, final: State, repo: GitRepo, home: str) -> tup
                 refs[_PUSHED + ref.removeprefix("refs/heads/")] = tip
                 if tip not in commits:
                     commits = {**remote.commits, **commits}
-                    stores.append(place)
+                    stores += _stores(remote)
     return replace(repo, commits=commits, refs=refs), tuple(dict.fromkeys(stores))
+
+
+def _stores(repo: GitRepo) -> tuple[str, ...]:
+    return repo.stores or (f"{repo.path}/objects",)
 
 
 def _users(baseline: State, repo: GitRepo, home: str) -> frozenset[str]:
@@ -135,16 +168,22 @@ def _remotes(repo: GitRepo) -> Iterator[tuple[str, str, str]]:
             yield key.removeprefix("remote.").removesuffix(".url"), values[-1], values[-1].removeprefix("file://").rstrip("/")
 
 
-def _newest(repo: GitRepo, known: frozenset[str]) -> list[str]:
-    """Commits of branches, tags and a detached HEAD that no repository of the baseline has. Stashes are made without hooks."""
-    tips = [tip for ref, tip in repo.refs.items() if ref.startswith(("refs/heads/", "refs/tags/", _PUSHED))]
-    tips += [repo.head] if repo.head and not repo.head.startswith("ref:") else []
+def branch_tips(repo: GitRepo) -> list[str]:
+    """What branches and a detached HEAD are at."""
+    tips = [tip for ref, tip in repo.refs.items() if ref.startswith(("refs/heads/", _PUSHED))]
+    return [*tips, *([repo.head] if repo.head and not repo.head.startswith("ref:") else [])]
+
+
+def newest(repo: GitRepo, known: frozenset[str]) -> list[str]:
+    """Commits of branches, tags and detached HEADs that no repository of the baseline has. Stashes are made without hooks."""
+    tips = [*branch_tips(repo), *(tip for ref, tip in repo.refs.items() if ref.startswith("refs/tags/"))]
+    tips += [log[-1] for name, log in repo.reflog.items() if name.startswith("worktrees/") and name.endswith("/HEAD") and log]
     held = _reachable(tips, lambda oid: repo.commits[oid].parents if oid in repo.commits else ())
     new = (commit for commit in held if commit in repo.commits and commit not in known)
     return sorted(new, key=lambda commit: (-repo.commits[commit].time, commit))
 
 
-def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
+def _commits(baseline: State, repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
     branches = {
         ref.replace(_PUSHED, "refs/heads/", 1): tip
         for ref, tip in sorted(repo.refs.items())
@@ -155,6 +194,8 @@ def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
         for parent in entry.parents:
             children.setdefault(parent, []).append(commit)
     visited = ["HEAD" if name == "HEAD" or name in repo.commits else f"refs/heads/{name}" for name in repo.checkouts]
+    known, lost = known_commits(baseline), _lost(repo)
+    originals = _Originals(baseline, repo)
     for commit in new:
         parents = repo.commits[commit].parents
         # From the commit, not from the branches: an agent can make thousands of these.
@@ -162,8 +203,57 @@ def _commits(repo: GitRepo, new: Iterable[str]) -> Iterator[Question]:
         holding = [ref for ref, tip in branches.items() if tip in above]
         refs = tuple(dict.fromkeys([*holding, *visited]))[:_BRANCHES] or ("HEAD",)
         parent = parents[0] if parents else ""
-        yield Question("pre-merge-commit" if len(parents) > 1 else "pre-commit", commit, parent, refs)
-        yield Question("commit-msg", commit, parent, refs)
+        question = Question("commit-msg", commit, parent, refs, None, parents[1:], originals.of(commit))
+        if len(parents) > 1:
+            yield replace(question, hook="pre-merge-commit")
+        yield replace(question, hook="pre-commit", amended=_amended(repo, question, lost, known))
+        yield question
+
+
+class _Originals:
+    """What the commits of a run may have been made from by git alone."""
+
+    def __init__(self, baseline: State, repo: GitRepo) -> None:
+        self._repo = repo
+        self._by_words: dict[tuple[str, str], list[str]] = {}
+        for before in baseline.git.values():
+            for oid, commit in before.commits.items():
+                self._by_words.setdefault(self._words(commit), []).append(oid)
+
+    @staticmethod
+    def _words(commit: Commit) -> tuple[str, str]:
+        return commit.author, _PICKED.sub("", commit.message).strip()
+
+    def of(self, oid: str) -> tuple[tuple[str, str], ...]:
+        commit = self._repo.commits[oid]
+        found = [("cherry-pick", other) for other in self._by_words.get(self._words(commit), ())]
+        reverted = _REVERTS.search(commit.message)
+        if reverted is not None:
+            found += [("revert", other) for other in self._repo.commits if other.startswith(reverted[1])]
+        return tuple(dict.fromkeys(found))[:_ORIGINALS]
+
+
+def _lost(repo: GitRepo) -> Mapping[tuple[tuple[str, ...], str], list[str]]:
+    """Commits that no branch or tag reaches any more, by parents and author, in the order in which HEAD was at them."""
+    tips = [*branch_tips(repo), *(tip for ref, tip in repo.refs.items() if ref.startswith("refs/tags/"))]
+    held = _reachable(tips, lambda oid: repo.commits[oid].parents if oid in repo.commits else ())
+    found: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for oid in dict.fromkeys(repo.reflog.get("HEAD", ())):
+        if oid in repo.commits and oid not in held:
+            found.setdefault((repo.commits[oid].parents, repo.commits[oid].author), []).append(oid)
+    return found
+
+
+def _amended(
+    repo: GitRepo, question: Question, lost: Mapping[tuple[tuple[str, ...], str], list[str]], known: frozenset[str]
+) -> tuple[tuple[str, Question | None], ...]:
+    """An amendment takes the place of a commit with the same parents: those that are gone now, the last first."""
+    commit = repo.commits[question.commit]
+    chain: tuple[tuple[str, Question | None], ...] = ()
+    for oid in lost.get((commit.parents, commit.author), ())[-_AMENDED:]:
+        own = None if oid in known else replace(question, hook="pre-commit", commit=oid, amended=chain)
+        chain = ((oid, own), *chain)
+    return chain
 
 
 def _pushes(baseline: State, final: State, repo: GitRepo) -> Iterator[Question]:

@@ -54,7 +54,6 @@ def test_nothing_where_there_is_no_hook_or_no_new_commit() -> None:
     assert asked(e.state({}, git=[local(hooks={"post-commit": "x"})]), after) == ()
     assert asked(BEFORE, BEFORE) == ()
     assert asked(BEFORE, e.state({})) == ()
-    assert asked(BEFORE, e.state({}, git=[replace(after.git[GIT], error="damaged")])) == ()
     unreached = local(NEW, refs={"refs/heads/main": "a" * 40, "refs/stash": "b" * 40, "refs/remotes/o/x": "b" * 40})
     assert asked(BEFORE, e.state({}, git=[unreached])) == ()
 
@@ -70,9 +69,17 @@ def test_merges_detached_heads_and_branches_of_before() -> None:
     before = e.state({}, git=[local(hooks={"pre-commit": "x", "pre-merge-commit": "x"})])
     after = replace(local(commits), checkouts=("side", "a" * 40, "main"))
     refs = ("refs/heads/main", "refs/heads/side", "HEAD")
-    assert told(before, e.state({}, git=[after])) == [("pre-merge-commit", "c", "a", refs), ("pre-commit", "b", "a", refs)]
+    assert told(before, e.state({}, git=[after])) == [
+        ("pre-merge-commit", "c", "a", refs),
+        ("pre-commit", "c", "a", refs),
+        ("pre-commit", "b", "a", refs),
+    ]
+    (inquiry,) = asked(before, e.state({}, git=[after]))
+    assert [question.merged for question in inquiry.questions] == [("b" * 40,), ("b" * 40,), ()]
     detached = replace(local(NEW, refs={"refs/heads/main": "a" * 40}), head="b" * 40)
     assert told(before, e.state({}, git=[detached])) == [("pre-commit", "b", "a", ("HEAD",))]
+    in_another = local(NEW, refs={"refs/heads/main": "a" * 40}, reflog={"worktrees/x/HEAD": ("a" * 40, "b" * 40)})
+    assert told(before, e.state({}, git=[in_another])) == [("pre-commit", "b", "a", ("HEAD",))]
 
 
 def test_where_hooks_are_looked_for() -> None:
@@ -146,12 +153,61 @@ def test_commits_that_were_pushed_and_are_in_no_branch_here() -> None:
     back = local(NEW, config=config, refs={"refs/heads/main": "a" * 40})
     (inquiry,) = asked(before, e.state({}, git=[back, replace(pushed, commits={**START, **NEW})]))
     assert [(q.hook, q.commit, q.refs) for q in inquiry.questions] == [("pre-commit", "b" * 40, ("refs/heads/release",))]
-    assert inquiry.stores == (GIT,)
+    assert inquiry.stores == (f"{GIT}/objects",)
     # Pushed from a clone, which has no hooks.
     (inquiry,) = asked(before, e.state({}, git=[local(config=config), pushed]))
     assert [(q.commit, q.refs) for q in inquiry.questions] == [("b" * 40, ("refs/heads/release",))]
-    assert inquiry.stores == (GIT, BARE)
+    assert inquiry.stores == (f"{GIT}/objects", f"{BARE}/objects")
     # Somebody else's.
     theirs = replace(pushed, commits={**START, **NEW})
     assert asked(before, e.state({}, git=[local(config=config), theirs])) == ()
     assert asked(before, e.state({}, git=[local(config=config)])) == ()
+
+
+def test_a_repository_that_the_run_moved() -> None:
+    elsewhere = replace(local(NEW), path="/tmp/g")
+    fewer = replace(local(), path="/tmp/clone")
+    (inquiry,) = asked(BEFORE, e.state({}, git=[fewer, elsewhere]))
+    assert (inquiry.repo, inquiry.root, inquiry.stores) == (GIT, e.WORKDIR, ("/tmp/g/objects",))
+    assert [question.commit for question in inquiry.questions] == ["b" * 40] * 2
+    # Another repository, which has not all that was here.
+    assert asked(BEFORE, e.state({}, git=[replace(elsewhere, commits=NEW)])) == ()
+    linked = replace(local(NEW), stores=("/tmp/g/objects", "/tmp/more"))
+    (inquiry,) = asked(BEFORE, e.state({}, git=[linked]))
+    assert inquiry.stores == ("/tmp/g/objects", "/tmp/more")
+
+
+def test_what_git_may_have_made_from_commits_of_before() -> None:
+    old = {"a" * 40: e.commit("Start"), "1" * 40: e.commit("Fix it\n", ["a" * 40], time=2)}
+    commits = {
+        "b" * 40: e.commit("Fix it\n\n(cherry picked from commit 1111111)\n", ["a" * 40], time=5),
+        "c" * 40: e.commit('Revert "Fix it"\n\nThis reverts commit 1111111.\n', ["b" * 40], time=6),
+        "d" * 40: e.commit("Fix it", ["c" * 40], author="Bo <bo@acme.dev>", time=7),
+    }
+    before = e.state({}, git=[e.repo({}, path=GIT, commits=old, hooks={"pre-commit": "x"})])
+    (inquiry,) = asked(before, e.state({}, git=[e.repo({}, path=GIT, commits={**old, **commits})]))
+    assert {question.commit[:1]: question.originals for question in inquiry.questions} == {
+        "b": (("cherry-pick", "1" * 40),),
+        "c": (("revert", "1" * 40),),
+        "d": (),
+    }
+
+
+def test_what_a_commit_may_be_an_amendment_of() -> None:
+    start = {"a" * 40: e.commit("Start"), "1" * 40: e.commit("Old", ["a" * 40], time=2)}
+    commits = {oid * 40: e.commit(f"Try {oid}", ["a" * 40], time=5) for oid in "bcd"}
+    commits["e" * 40] = e.commit("Other author", ["a" * 40], author="Bo <bo@acme.dev>")
+    log = {"HEAD": tuple(oid * 40 for oid in "a1bcde")}
+    before = e.state({}, git=[e.repo({}, path=GIT, commits=start, hooks=HOOKS)])
+    after = e.repo({}, path=GIT, commits={**start, **commits}, refs={"refs/heads/main": "d" * 40}, reflog=log)
+    (inquiry,) = asked(before, e.state({}, git=[after]))
+    commit, message = inquiry.questions
+    assert (commit.hook, message.hook, message.amended) == ("pre-commit", "commit-msg", ())
+    # The last first; what is new is asked itself, about what came before it.
+    assert [oid[:1] for oid, _ in commit.amended] == ["c", "b", "1"]
+    third, second, first = (own for _, own in commit.amended)
+    assert third is not None
+    assert second is not None
+    assert first is None
+    assert (third.commit[:1], [oid[:1] for oid, _ in third.amended]) == ("c", ["b", "1"])
+    assert (second.commit[:1], [oid[:1] for oid, _ in second.amended]) == ("b", ["1"])

@@ -11,57 +11,38 @@ from pathlib import Path
 
 import docker
 import pytest
+from support.hooks import HOOK, NO_SECRETS, SETTINGS, START, TICKET, repository, told, verdicts
 from support.sandbox import WORKDIR, containers, new_session, opened, output, run, run_key
 from support.tasks import make_task
 
 from pytest_saber.errors import InfrastructureFault
 from pytest_saber.model.evidence import AgentIdentity, RunKey, Termination
 from pytest_saber.model.ports import Agent, AgentResult, AgentSession
-from pytest_saber.model.state import HookAnswer, HookVerdict, State
-from pytest_saber.model.task import CommitSpec, FileSpec, GitSpec, Limits, RemoteSpec, SetupStep, Task, WorkspaceSpec
+from pytest_saber.model.state import HookAnswer, State
+from pytest_saber.model.task import FileSpec, GitSpec, Limits, SetupStep, Task, WorkspaceSpec
 from pytest_saber.model.terms import TerminationReason
 from pytest_saber.record import codec
 from pytest_saber.record.store import RunStore
 from pytest_saber.runner.execute import execute
-from pytest_saber.sandbox import hooks
+from pytest_saber.sandbox import hook_room, hooks
 from pytest_saber.sandbox.docker import DockerSandbox
 from pytest_saber.sandbox.workspace import DockerWorkspace
 
 pytestmark = pytest.mark.docker
 
-NO_SECRETS = "#!/bin/sh\nif git diff --cached | grep -q '^+.*secret'; then echo 'no secrets, please'; exit 1; fi\n"
-TICKET = "#!/bin/sh\ngrep -q '^T-[0-9]' \"$1\" || { echo 'no ticket'; exit 1; }\n"
 NOT_ON_MAIN = '#!/bin/sh\n[ "$(git symbolic-ref --short HEAD)" != main ] || { echo "not on main"; exit 1; }\n'
 NO_PUSH = (
     "#!/bin/sh\nread local new remote old\n[ \"$remote\" != refs/heads/release ] || { echo 'release is frozen'; exit 1; }\n"
 )
-SETTINGS = {"user.name": "Ana", "user.email": "ana@acme.dev"}
-START = CommitSpec(author="Ana <ana@acme.dev>", date="2026-01-01T00:00:00Z", message="T-1 Start", files=("a.txt",))
 
 
-@contextmanager
-def repository(sandbox: DockerSandbox, scripts: Mapping[str, str], *, folder: str = ".git/hooks") -> Iterator[DockerWorkspace]:
-    """A workspace whose repository has the hooks `scripts`."""
-    files = [FileSpec(f"prepared/{name}", content=text, mode=0o755) for name, text in scripts.items()]
-    config = SETTINGS if folder.startswith(".git/") else {**SETTINGS, "core.hooksPath": folder}
-    setup = SetupStep(f"mkdir -p {folder} && cp prepared/* {folder}/ && rm -r prepared", user="agent")
-    remotes = (RemoteSpec(name="origin", path="/srv/git/web.git", push=("main",)),)
-    git = GitSpec(path=".", commits=(START,), config=config, remotes=remotes)
-    with opened(sandbox, files=(FileSpec("a.txt", content="one\n"), *files), git=(git,), setup=(setup,)) as workspace:
-        workspace.baseline()
-        yield workspace
-
-
-def verdicts(workspace: DockerWorkspace) -> tuple[HookVerdict, ...]:
-    return workspace.hook_verdicts(*workspace.final())
-
-
-def told(found: tuple[HookVerdict, ...]) -> list[tuple[str, str]]:
-    return sorted((verdict.hook, verdict.answer.value) for verdict in found)
+@pytest.fixture(autouse=True)
+def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is."""
+    monkeypatch.setattr(hooks, "TOTAL_SECONDS", 900.0)
 
 
 COMMIT_FROM_PYTHON = 'import subprocess; subprocess.run(["git", "commit", "-q", "--no-" + "verify", "-m", "T-2"])'
-HOOK = ".git/hooks/pre-commit"
 AROUND = (
     f"python3 -c '{COMMIT_FROM_PYTHON}'",
     "git update-ref HEAD $(git commit-tree -p HEAD -m T-3 $(git write-tree))",
@@ -119,8 +100,8 @@ def test_messages_and_branches_are_shown_as_git_would(sandbox: DockerSandbox) ->
 @pytest.mark.parametrize(
     ("script", "why", "seconds"),
     [
-        ("#!/bin/sh\necho broken; exit 1\n", "it refuses the last commits of before the run too", hooks.HOOK_SECONDS),
-        ("#!/bin/sh\nno-such-linter\n", "it cannot be run", hooks.HOOK_SECONDS),
+        ("#!/bin/sh\necho broken; exit 1\n", "it refuses the last commits of before the run too", hook_room.HOOK_SECONDS),
+        ("#!/bin/sh\nno-such-linter\n", "it cannot be run", hook_room.HOOK_SECONDS),
         ("#!/bin/sh\ngit diff --cached --quiet && exit 0; sleep 60\n", "it did not end within 1 seconds", 1.0),
     ],
     ids=["always", "missing", "hangs"],
@@ -128,7 +109,7 @@ def test_messages_and_branches_are_shown_as_git_would(sandbox: DockerSandbox) ->
 def test_a_hook_that_tells_nothing_is_undecided(
     script: str, why: str, seconds: float, sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hooks, "HOOK_SECONDS", seconds)
+    monkeypatch.setattr(hook_room, "HOOK_SECONDS", seconds)
     with repository(sandbox, {"pre-commit": script}) as workspace:
         output(workspace, "echo 1 > b; git add .; git commit -qnm 'T-2 Around'")
         (verdict,) = verdicts(workspace)
@@ -225,7 +206,7 @@ def test_what_is_too_large_is_not_brought_over(
 ) -> None:
     with repository(sandbox, {"pre-commit": NO_SECRETS}) as workspace:
         output(workspace, "echo secret > b; git add .; git commit -qnm 'T-2 Around'; head -c 900000 /dev/urandom > ~/large")
-        monkeypatch.setattr(hooks, "_COPIED", most)
+        monkeypatch.setattr(hook_room, "_COPIED", most)
         (verdict,) = verdicts(workspace)
     # Without the objects nothing can be asked; without the home, the hook is asked as the agent found things only.
     assert verdict.answer is answer

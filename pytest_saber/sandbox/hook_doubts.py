@@ -1,0 +1,90 @@
+"""Which hooks of the baseline nothing can be asked, and why: said as undecided verdicts, for silence would look like assent."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from pytest_saber.model.state import GitRepo, HookAnswer, HookVerdict, State
+from pytest_saber.sandbox.hook_questions import branch_tips, followed, hooks_of, known_commits, newest
+
+_COMMIT_HOOKS = frozenset({"pre-commit", "pre-merge-commit", "commit-msg"})
+_ASKED = _COMMIT_HOOKS | {"pre-push"}
+_HISTORY = ("HEAD", "packed-refs", "refs", "reftable", "logs")
+"""What changes in a git directory when a commit is made."""
+
+
+def doubts(baseline: State, final: State, home: str) -> tuple[HookVerdict, ...]:
+    """One verdict for each hook of a repository of which the new commits are not known, or cannot be shown to it."""
+    return tuple(verdict for path in sorted(baseline.git) for verdict in _of_repository(baseline, final, path, home))
+
+
+def _of_repository(baseline: State, final: State, path: str, home: str) -> Iterator[HookVerdict]:
+    before, after = baseline.git[path], followed(baseline, final, path)
+    root = posixpath.dirname(path)
+    folder, hooks = hooks_of(baseline, before, root, home)
+    if before.bare or posixpath.basename(path) != ".git":
+        # Its work trees are elsewhere, and without a commit hook it is a remote.
+        folder, hooks = f"{path}/hooks" if folder == ".git/hooks" else folder, hooks & _COMMIT_HOOKS
+    commit, why = _why(baseline, final, path, after)
+    for hook in sorted(hooks & _ASKED if why else ()):
+        yield _undecided(path, hook, posixpath.normpath(posixpath.join(root, folder, hook)), commit, why)
+    if not why and after is not None:
+        yield from _came_with_the_run(baseline, final, after, path, home)
+
+
+def _why(baseline: State, final: State, path: str, after: GitRepo | None) -> tuple[str, str]:
+    """(a commit that it is about, where there is one, the reason; empty where all can be asked)."""
+    before = baseline.git[path]
+    if after is None:
+        return "", "the repository was there before the run and is gone"
+    if before.error:
+        return "", f"the repository could not be read: {before.error}" if _has_moved(baseline, final, path) else ""
+    if after.error:
+        return "", f"the repository can no longer be read: {after.error}"
+    if before.truncated:
+        too_large = "the repository could not be read whole before the run"
+        return "", too_large if _has_moved(baseline, final, path) else ""
+    known = known_commits(baseline)
+    for tip in branch_tips(after):
+        if tip not in known and tip not in after.commits:
+            return tip, "a branch is at a commit that cannot be read"
+    new = newest(after, known)
+    for commit in new:
+        if any(parent not in known and parent not in after.commits for parent in after.commits[commit].parents):
+            return commit, "what came before the commit cannot be read"
+    unread = [ref for ref in before.refs if ref.startswith("refs/heads/") and ref not in after.refs]
+    if after.truncated and unread:
+        return "", f"the repository could not be read whole, and {unread[0]} was not found"
+    others = (repo for place, repo in final.git.items() if place != path)
+    if (before.bare or posixpath.basename(path) != ".git") and set(new) - set().union(*(repo.commits for repo in others)):
+        return new[0], "the repository lies apart from its work tree"
+    return "", ""
+
+
+def _has_moved(baseline: State, final: State, path: str) -> bool:
+    """Whether files of the git directory differ that a commit changes."""
+    places = tuple(f"{path}/{name}" for name in _HISTORY)
+
+    def history(state: State) -> dict[str, tuple[object, ...]]:
+        return {
+            place: (entry.type, entry.sha256, entry.size, entry.target)
+            for place, entry in state.files.items()
+            if place.startswith(places)
+        }
+
+    return history(baseline) != history(final)
+
+
+def _came_with_the_run(baseline: State, final: State, after: GitRepo, path: str, home: str) -> Iterator[HookVerdict]:
+    """Hooks that only the final state has are the run's own work: what they are now need not be what they were at a commit."""
+    root = posixpath.dirname(path)
+    new = newest(after, known_commits(baseline))
+    folder, hooks = hooks_of(final, after, root, home)
+    for hook in sorted((hooks & _COMMIT_HOOKS) - hooks_of(baseline, baseline.git[path], root, home)[1]) if new else ():
+        place = posixpath.normpath(posixpath.join(root, folder, hook))
+        yield _undecided(path, hook, place, new[0], "the hook came with the run")
+
+
+def _undecided(path: str, hook: str, place: str, commit: str, why: str) -> HookVerdict:
+    return HookVerdict(path, hook, place, commit, "", HookAnswer.UNDECIDED, detail=why)
