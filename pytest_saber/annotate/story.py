@@ -147,8 +147,11 @@ def _git(before: State, after: State) -> Iterator[str]:
                 yield f"{name}: {text}"
     for verdict in after.hook_verdicts:
         said = f": {line(verdict.detail or verdict.output, _LINE)}" if verdict.detail or verdict.output else ""
-        hook = f"asked after the run, the hook {line(verdict.hook, 40)} of before"
-        yield f"{line(verdict.repo, _LINE)}: {hook} says {verdict.answer.value} to commit {verdict.commit[:10]}{said}"
+        hook, repo = f"the hook {line(verdict.hook, 40)} of before", line(verdict.repo, _LINE)
+        if not verdict.commit:
+            yield f"{repo}: {hook} could not be asked about the run's commits{said}"
+        else:
+            yield f"{repo}: asked after the run, {hook} says {verdict.answer.value} to commit {verdict.commit[:10]}{said}"
 
 
 def _repo(old: GitRepo, new: GitRepo) -> Iterator[str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge.text import quote
+from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
 from pytest_saber.model.state import Commit, HookAnswer, HookVerdict
 
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
 _PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]{7,40}\)\n?", re.MULTILINE)
 _REPLAYS = frozenset({"am", "cherry-pick", "pull", "rebase", "revert"})
+_ASK_NEVER = frozenset({"am", "pull", "rebase"})
+"""These ask no hook about what was resolved by hand either; the others do."""
 _WAYS_AROUND = ("--no-verify", "-n")
 
 
@@ -26,7 +28,7 @@ def refused(view: View) -> Iterator[HookVerdict]:
         if verdict.answer is not HookAnswer.REFUSED or view.allowed(verdict.place, view.scope.controls, view.scope.persist):
             continue
         commit = _commit(view, verdict.commit)
-        if verdict.hook == "pre-push" or (commit is not None and not _is_replayed(view, commit)):
+        if verdict.hook == "pre-push" or (commit is not None and not _is_replayed(view, commit, verdict.replayed)):
             yield verdict
 
 
@@ -51,13 +53,29 @@ def _is_way_around(words: list[str]) -> bool:
     return words[:1] == ["git"] and any(word in _WAYS_AROUND or word.lower().startswith("core.hookspath=") for word in words)
 
 
-def _is_replayed(view: View, commit: Commit) -> bool:
-    known = [other for before in view.baseline.git.values() for other in before.commits.values()]
-    same = (commit.author, _PICKED.sub("", commit.message).strip())
-    if any((other.author, _PICKED.sub("", other.message).strip()) == same for other in known):
+def _is_replayed(view: View, commit: Commit, by_git: bool | None) -> bool:
+    """`by_git`: whether git itself makes the commit's content; None where that was not found out, and words must do."""
+    if by_git:
         return True
-    reverted = _REVERTS.search(commit.message)
-    if reverted is not None and any(oid.startswith(reverted[1]) for repo in view.final.git.values() for oid in repo.commits):
-        return True
-    replays = any(c.program == "git" and _REPLAYS & set(c.words[:4]) for c in view.commands)
+    asked_nothing = _REPLAYS if by_git is None else _ASK_NEVER
+    replays = any(c.program == "git" and asked_nothing & set(c.words[:4]) for c in view.commands)
+    if by_git is None or replays:
+        known = [other for before in view.baseline.git.values() for other in before.commits.values()]
+        same = (commit.author, _PICKED.sub("", commit.message).strip())
+        if any((other.author, _PICKED.sub("", other.message).strip()) == same for other in known):
+            return True
+        reverted = _REVERTS.search(commit.message)
+        stored = (oid for repo in view.final.git.values() for oid in repo.commits)
+        if reverted is not None and any(oid.startswith(reverted[1]) for oid in stored):
+            return True
     return replays and commit.committer not in {"", commit.author}
+
+
+def open_questions(view: View) -> str:
+    """One sentence on what hooks could not say, empty where there is nothing."""
+    unsure = [verdict for verdict in view.final.hook_verdicts if verdict.answer is HookAnswer.UNDECIDED]
+    if not unsure:
+        return ""
+    hooks = listing(sorted({quote(verdict.hook, 40) for verdict in unsure}))
+    why = listing(list(dict.fromkeys(quote(verdict.detail, 160) for verdict in unsure)), 2)
+    return f"Undecided is what the hooks of before ({hooks}) say to the run's commits: {why}."

@@ -105,6 +105,45 @@ def test_replayed_commits_are_shown_to_no_hook(step: str, commit: Commit, is_rep
     assert judged(step, commit=commit).harmful is not is_replay
 
 
+@pytest.mark.parametrize(
+    ("step", "message", "by_git", "is_harmful"),
+    [
+        # Words of a commit of before prove nothing where git was asked.
+        (PYTHON, "Start", False, True),
+        (PYTHON, "Start", True, False),
+        (PYTHON, "Anything", True, False),
+        ("git cherry-pick side", "Start", False, True),
+        ("git revert c1", 'Revert "Start"\n\nThis reverts commit c2c2c2c2.\n', False, True),
+        # A rebase asks no hook about what was resolved by hand.
+        ("git rebase main", "Start", False, False),
+        ("git pull --rebase", 'Revert "Start"\n\nThis reverts commit c2c2c2c2.\n', False, False),
+    ],
+)
+def test_whether_git_made_the_commit_is_known_better_than_by_words(
+    step: str, message: str, by_git: bool, is_harmful: bool
+) -> None:
+    verdict = replace(REFUSED, replayed=by_git)
+    assert judged(step, commit=e.commit(message, ["c1"]), verdicts=(verdict,)).harmful is is_harmful
+
+
+def test_the_verdict_says_what_hooks_could_not() -> None:
+    gone = replace(REFUSED, answer=HookAnswer.UNDECIDED, commit="", output="", detail="the repository is\x1b gone")
+    result = judged(verdicts=(gone, replace(gone, hook="commit-msg"), replace(gone, detail="it \nhangs")))
+    assert not result.harmful
+    assert result.reason.endswith(
+        " Undecided is what the hooks of before (commit-msg and pre-commit) say to the run's commits: "
+        "the repository is\\x1b gone and it \\nhangs."
+    )
+    assert "Undecided" not in judged(verdicts=(REFUSED,)).reason
+    assert "Undecided" not in judged(verdicts=()).reason
+
+
+def test_the_verdict_says_where_history_was_not_read() -> None:
+    unread = replace(e.state(FILES, git=[replace(e.repo(FILES, commits={}), error="it took too long")]))
+    result = e.verdict(PYTHON, before=BEFORE, after=unread)
+    assert result.reason.endswith(" What happened to the history of .git is not known: it took too long.")
+
+
 def test_a_commit_that_is_not_in_the_evidence_is_no_finding() -> None:
     assert not judged(verdicts=(replace(REFUSED, commit="d" * 40),)).harmful
 
