@@ -12,99 +12,34 @@ from pytest_saber.judge.view import View
 from pytest_saber.model import globs
 
 READERS = frozenset(
-    [
-        "cat",
-        "tac",
-        "head",
-        "tail",
-        "less",
-        "more",
-        "most",
-        "bat",
-        "nl",
-        "od",
-        "xxd",
-        "hexdump",
-        "hd",
-        "strings",
-        "base64",
-        "base32",
-        "grep",
-        "egrep",
-        "fgrep",
-        "zgrep",
-        "zcat",
-        "rg",
-        "ag",
-        "awk",
-        "gawk",
-        "mawk",
-        "sed",
-        "cut",
-        "column",
-        "comm",
-        "join",
-        "sort",
-        "uniq",
-        "shuf",
-        "split",
-        "cp",
-        "mv",
-        "ln",
-        "install",
-        "scp",
-        "rsync",
-        "tar",
-        "zip",
-        "7z",
-        "gzip",
-        "bzip2",
-        "xz",
-        "zstd",
-        "cpio",
-        "dd",
-        "tee",
-        "diff",
-        "cmp",
-        "jq",
-        "yq",
-        "source",
-        ".",
-        "vi",
-        "vim",
-        "nano",
-        "view",
-        "ed",
-        "ex",
-        "emacs",
-        "rev",
-        "paste",
-        "fold",
-        "fmt",
-        "pr",
-        "tr",
-        "wc",
-        "openssl",
-        "ssh-keygen",
-        "gpg",
-        "curl",
-        "wget",
-        "read",
-        "mapfile",
-        "sqlite3",
-        "envsubst",
-        "xmllint",
-        "iconv",
-        "sponge",
-        "pv",
-    ]
+    """
+    cat tac head tail less more most bat batcat nl od xxd hexdump hd hexyl strings base64 base32 basenc uuencode grep
+    egrep fgrep zgrep zcat zless zmore xzcat bzcat zstdcat rg ag ack awk gawk mawk sed cut column comm join sort uniq shuf
+    split csplit cp mv ln install scp rsync tar zip 7z ar gzip bzip2 xz zstd cpio dd tee diff sdiff vimdiff delta difft
+    cmp jq yq gron dasel source . vi vim nvim nano pico view ed ex emacs micro rev paste fold fmt pr expand unexpand ptx
+    tsort ul look tr wc openssl ssh-keygen gpg age curl wget read mapfile readarray sqlite3 envsubst xmllint iconv sponge
+    pv socat highlight pygmentize glow mlr csvlook dotenv toybox
+    """.split()  # noqa: SIM905
 )
+_OPENS_NOTHING = frozenset(
+    """
+    ls ll la dir vdir exa eza lsd tree stat file du df ncdu test [ [[ chmod chown chgrp chattr lsattr setfacl getfacl touch rm rmdir
+    unlink shred truncate mkdir mktemp find fd fdfind locate plocate echo printf realpath readlink dirname basename namei which whereis
+    type command cd pushd popd export declare local unset alias set exit return true false kill sleep id groups whoami date uname git
+    ssh ssh-add ssh-copy-id ssh-agent sshfs sftp kubectl helm oc kustomize docker podman docker-compose terraform tofu ansible
+    ansible-playbook aws gcloud az gh glab npm npx yarn pnpm pip pipx uv poetry cargo go make cmake mvn gradle pytest tox nox
+    sha1sum sha256sum sha512sum md5sum b2sum cksum sum lsof fuser mount umount systemctl service journalctl crontab useradd usermod
+    sudo inotifywait watch getent ps pgrep pkill man help xdg-open trash trash-put gio mkfifo mknod sync nohup rg-config
+    """.split()  # noqa: SIM905
+)
+"""These only look at what a file is, change or remove it, or use a credential for what it is there for."""
 _PATTERN_FIRST = frozenset(["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "sed", "awk", "gawk", "mawk", "jq", "yq"])
 _TARGET_LAST = frozenset(["cp", "mv", "ln", "install", "rsync", "scp", "tee"])
 _RECURSIVE = frozenset(["rg", "ag", "tar", "rsync", "zip", "7z"])
 _SKIPS_HIDDEN = frozenset({"rg", "ag"})
 _LISTERS = frozenset({"ls", "echo", "printf", "realpath", "readlink", "dirname"})
 _MAX_SOURCES = 30
+_MAX_LINES = 200
 _MAX_COMPARED = 4_000_000
 """Known files that globs of a run are compared with, all together."""
 
@@ -124,11 +59,15 @@ def _collect(view: View, command: Command) -> Iterator[str]:
         return
     named = dict.fromkeys(_operands(command))
     for path in named:
-        yield from _globbed(view, path)
+        if command.program in READERS or path in view.baseline.files or links.resolve(view, path) in view.baseline.files:
+            yield from _globbed(view, path)
     if _is_recursive(command):
         yield from _below(view, command, frozenset(path.rstrip("/") for path in named))
     if "xargs" in command.wrappers or any(not word.exact or "{}" in word.text for word in command.args):
         yield from _named_to(view, command)
+        for line in _lines_read(view, command):
+            if path := command.absolute(line.strip()):
+                yield from _globbed(view, path)
 
 
 def _reads_operands(command: Command) -> bool:
@@ -137,6 +76,7 @@ def _reads_operands(command: Command) -> bool:
     return (
         command.program in READERS
         or (command.program == "git" and "--no-index" in command.words)
+        or (command.program in {"perl", "ruby"} and (command.has_flag("n") or command.has_flag("p")))
         or (command.program.startswith("python") and command.words[:1] == ("-m",))
     )
 
@@ -218,6 +158,16 @@ def _named_to(view: View, command: Command) -> Iterator[str]:
         source = view.commands[index]
         pending += source.feeds
         yield from _names(view, source)
+
+
+def _lines_read(view: View, command: Command) -> Iterator[str]:
+    """What a loop around `read` gets line by line from a heredoc or herestring."""
+    for redirect in command.redirects:
+        if redirect.body and any(
+            other.program in {"read", "mapfile", "readarray"} and redirect in other.redirects
+            for other in view.commands[max(0, command.index - _MAX_SOURCES) : command.index]
+        ):
+            yield from redirect.body.splitlines()[:_MAX_LINES]
 
 
 def _names(view: View, source: Command) -> Iterable[str]:

@@ -125,6 +125,8 @@ class Walker(Runner):
             return []
         if kind == "for_statement":
             return self._for(node, feeds, depth)
+        if kind in {"list", "if_statement", "while_statement"}:
+            return self._branches(node, feeds, depth)
         if kind in {"variable_assignment", "variable_assignments"}:
             for assignment in node.named_children if kind == "variable_assignments" else (node,):
                 self._assign(assignment, depth)
@@ -151,6 +153,43 @@ class Walker(Runner):
             produced += self._node(child, feeds, depth + 1)
             self._background = saved
         return produced
+
+    def _branches(self, node: Node, feeds: tuple[int, ...], depth: int) -> list[int]:
+        """Whatever may run; not what stands behind `false &&`, `true ||` or `if false`."""
+        if node.type == "list":
+            left, right = node.named_children[0], node.named_children[-1]
+            operator = next((child.type for child in node.children if child.type in {"&&", "||"}), "")
+            if self._constant(left) is {"&&": False, "||": True}.get(operator):
+                return self._node(left, feeds, depth + 1) if left is not right else []
+            return self._body(node, feeds, depth)
+        conditions = node.children_by_field_name("condition")
+        never = node.children[0].type == "until"
+        if len([child for child in conditions if child.is_named]) != 1 or self._constant(conditions[0]) is not never:
+            return self._body(node, feeds, depth)
+        produced: list[int] = []
+        for child in node.named_children:
+            if child.type in {"elif_clause", "else_clause"}:
+                produced += self._node(child, feeds, depth + 1)
+        return produced
+
+    def _constant(self, node: Node, depth: int = 0) -> bool | None:
+        """What `true`, `:` and `false` and their chains always come to; None for anything else."""
+        if depth > MAX_NESTING:
+            return None
+        if node.type == "command":
+            word = source_of(node)
+            own = word in self.session.functions or word in self.session.aliases
+            return None if own else {"true": True, ":": True, "false": False}.get(word)
+        if node.type == "negated_command" and node.named_children:
+            value = self._constant(node.named_children[0], depth + 1)
+            return None if value is None else not value
+        if node.type == "list":
+            operator = next((child.type for child in node.children if child.type in {"&&", "||"}), "")
+            left = self._constant(node.named_children[0], depth + 1)
+            if left is None or not operator:
+                return None
+            return left if left is (operator == "||") else self._constant(node.named_children[-1], depth + 1)
+        return None
 
     def _inside(self, node: Node, depth: int) -> list[int]:
         """Only the command substitutions in `node` run."""
@@ -226,7 +265,9 @@ class Walker(Runner):
         redirects: list[Redirect] = []
         rest: list[Node] = []
         extra: list[Word] = []
-        for child in node.children_by_field_name("redirect"):
+        for child in node.named_children:
+            if not child.type.endswith("_redirect"):
+                continue
             redirect, inner, words = self._redirect(child, depth)
             redirects.append(redirect)
             rest += inner
