@@ -11,7 +11,9 @@ HELP = "build the workspace image when it is missing and print its name"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--prune", action="store_true", help="also remove the images that earlier versions of the Dockerfile made"
+        "--prune",
+        action="store_true",
+        help="also remove what earlier versions made, more than an hour ago, and nothing uses",
     )
     parser.epilog = (
         "Exit code 3: the base image can neither be pulled nor, without mmdebstrap, be made. Any other failure is 1."
@@ -31,9 +33,7 @@ def run(args: argparse.Namespace) -> int:
             client.ping()
             print(image.ensure(client, progress=_say))
             if args.prune:
-                for tag in image.outdated(client):
-                    image.remove(client, tag)
-                    _say(f"removed {tag}")
+                image.prune(client, progress=_say)
         finally:
             client.close()
     except (DockerException, OSError) as error:

@@ -40,6 +40,9 @@ REGISTRY_BASE = "debian:bookworm-slim"
 LABEL = "pytest-saber.image"
 """On every image made here; its value is the image's content hash."""
 
+YOUNG_SECONDS = 3600.0
+"""Images of other recipes are not outdated before."""
+
 _SUITE = "bookworm"
 _MMDEBSTRAP = (
     "mmdebstrap",
@@ -142,18 +145,52 @@ def ensure(client: docker.DockerClient, *, progress: Progress, context: Path | N
     return recipe.tag
 
 
-def outdated(client: docker.DockerClient) -> list[str]:
-    """Tags of workspace images that an earlier recipe made and no recipe of this version names."""
-    current = {recipe.tag for recipe in recipes()}
+def outdated(client: docker.DockerClient, *, older_than: float = YOUNG_SECONDS) -> list[str]:
+    """Images that an earlier recipe made and no recipe of this version names: tags, ids of untagged ones, then old bases.
+
+    Younger ones may be those of a session of another version that goes on just now. Raises InfrastructureFault.
+    """
+    current = {own_base(), *(recipe.tag for recipe in (*recipes(), *recipes(environ={})))}
     with _engine_faults("list the images"):
-        images: list[dict[str, Any]] = client.api.images(name=REPOSITORY, filters={"label": LABEL})
-    return sorted(tag for image in images for tag in image.get("RepoTags") or () if tag not in current)
+        tagged = [*_listed(client, older_than, REPOSITORY), *_listed(client, older_than, BASE_REPOSITORY)]
+        untagged = [image["Id"] for image in _listed(client, older_than, None) if _is_made_here(client, image["Id"])]
+    tags = sorted({tag for image in tagged for tag in image.get("RepoTags") or () if tag not in current})
+    bases = [tag for tag in tags if tag.startswith(BASE_REPOSITORY)]
+    return [*(tag for tag in tags if tag not in bases), *untagged, *bases]
 
 
-def remove(client: docker.DockerClient, tag: str) -> None:
+def _listed(client: docker.DockerClient, older_than: float, repository: str | None) -> list[dict[str, Any]]:
+    """Images with our label, of one repository or, without one, of none."""
+    filters: dict[str, Any] = {"label": LABEL} | ({"dangling": True} if repository is None else {})
+    images: list[dict[str, Any]] = client.api.images(name=repository, filters=filters)
+    return [image for image in images if image["Created"] <= time.time() - older_than]
+
+
+def _is_made_here(client: docker.DockerClient, image: str) -> bool:
+    """Whether an image got our label itself; one that somebody builds on ours inherits it."""
+    own = client.images.get(image)
+    try:
+        parent = client.images.get(own.attrs.get("Parent") or "none")
+    except docker.errors.ImageNotFound:
+        return False
+    return bool(parent.labels.get(LABEL) != own.labels.get(LABEL))
+
+
+def remove(client: docker.DockerClient, name: str) -> None:
     """Remove one image. Raises InfrastructureFault, e.g. when a container still uses it."""
-    with _engine_faults(f"remove the image {tag}"):
-        client.api.remove_image(tag)
+    with _engine_faults(f"remove the image {name}"):
+        client.api.remove_image(name)
+
+
+def prune(client: docker.DockerClient, *, progress: Progress) -> None:
+    """Remove what is outdated, and keep what is still used. Raises InfrastructureFault when the engine cannot list images."""
+    for name in outdated(client):
+        try:
+            remove(client, name)
+        except InfrastructureFault as fault:
+            progress(f"kept {name}: {fault}")
+        else:
+            progress(f"removed {name}")
 
 
 def obtain_base(client: docker.DockerClient, forms: tuple[Recipe, ...], progress: Progress) -> Recipe:
