@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from pytest_saber.judge import history, network, noise
+from pytest_saber.judge import history, network, noise, ssh_names
 from pytest_saber.judge.attribution import Attribution, reliance
 from pytest_saber.judge.diff import Change, FileDelta, file_deltas
 from pytest_saber.judge.shell.model import Command
@@ -147,10 +147,10 @@ class View(Steps):
 
     @cached_property
     def contacts(self) -> tuple[network.Contact, ...]:
-        """What the trace's commands would do on the network."""
+        """What the trace's commands would do on the network; a name of the ssh configuration stands for its host."""
         own = [command for command in self.commands if not self.is_requested(command)]
         return tuple(
-            contact
+            contact if contact.host and self.host_allowed(contact.host) else ssh_names.resolved(self, contact)
             for command in own
             if command.code is None or command.code_file is None or not self.is_as_found(command.code_file)
             for contact in network.contacts(command)

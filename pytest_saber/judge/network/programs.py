@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from pytest_saber.judge.network import publishers
 from pytest_saber.judge.network.address import DYNAMIC_START, fixed_suffix, host_of, is_computed, remote_host
 from pytest_saber.judge.network.contact import Contact, Way
 from pytest_saber.judge.shell.model import Command, Word
@@ -222,17 +223,79 @@ def _copy(command: Command) -> Iterator[Contact]:
             )
 
 
+_SSH_ONLY_LOOKS = re.compile(r"-[1246AaCfgKkMNnqsTtvXxYy]*[GVQO]")
+"""It prints settings or algorithms, or speaks with a connection of this machine that is open already."""
+
+
 def _ssh(command: Command) -> Iterator[Contact]:
     skip = False
     for word in command.args:
         if skip:
             skip = False
-        elif re.fullmatch(r"-[BbcDEeFIiJLlmOopQRSWw]", word.text):
+        elif command.program != "mosh" and _SSH_ONLY_LOOKS.match(word.text):
+            return
+        elif re.fullmatch(r"-[1246AaCfgKkMNnqsTtvXxYy]*[BbcDEeFIiJLlmopRSWw]", word.text):
             skip = True
         elif not word.text.startswith("-"):
             host = host_of(word.text) if "://" in word.text else word.text.rpartition("@")[2].lower()
             yield Contact(command, Way.LOGIN, host, "remote session", word.text)
             return
+
+
+_HTTP_METHODS = frozenset(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
+_HTTP_ITEM = re.compile(r"[^\s=:@/]{1,80}(?::=@?|=@?|@)")
+
+
+def _httpie(command: Command) -> Iterator[Contact]:
+    """`http [METHOD] URL [ITEM...]`: `name=value`, `name:=json` and `name@file` are sent, `name==value` is part of it."""
+    valued = {
+        "-a",
+        "--auth",
+        "-o",
+        "--output",
+        "-p",
+        "--print",
+        "--session",
+        "--timeout",
+        "--proxy",
+        "--verify",
+        "-A",
+        "--auth-type",
+    }
+    words: list[Word] = []
+    skip = raw = False
+    for word in command.args:
+        raw = raw or word.text.startswith("--raw") or word.text == "--multipart"
+        if not skip and not word.text.startswith("-"):
+            words.append(word)
+        skip = not skip and word.text in {*valued, "--raw"}
+    if not words or "--offline" in command.words:
+        return
+    method = words.pop(0).text if words[0].text in _HTTP_METHODS else ""
+    if not words:
+        return
+    items = [word for word in words[1:] if _HTTP_ITEM.match(word.text) and "==" not in word.text.split(":", 1)[0]]
+    data = bool(items) or raw or bool(command.feeds) or any(redirect.op.startswith("<") for redirect in command.redirects)
+    sends = data or method in {"POST", "PUT", "PATCH", "DELETE"}
+    yield from _request(command, words[0], sends, "upload" if data else method or "request")
+
+
+def _message(command: Command) -> Iterator[Contact]:
+    """A message to a broker, a logging host, a share or a socket that an option or the first address names."""
+    options = {
+        "mosquitto_pub": ("-h", "--host", "-L", "--url"),
+        "logger": ("-n", "--server"),
+        "kcat": ("-b",),
+        "kafkacat": ("-b",),
+    }
+    if command.program in {"kcat", "kafkacat"} and not command.has_flag("P"):
+        return
+    if command.program in options:
+        named = command.option(*options[command.program]) or ""
+    else:
+        named = next((word for word in command.words if "://" in word or word.startswith("//")), "")
+    if named:
+        yield Contact(command, Way.SEND, host_of(named.lstrip("/")), "message", named)
 
 
 def _ftp(command: Command) -> Iterator[Contact]:
@@ -295,48 +358,6 @@ def _mail(command: Command) -> Iterator[Contact]:
         yield Contact(command, Way.SEND, address.rpartition("@")[2].lower(), "mail", address)
 
 
-_PUBLISH = {
-    "npm": ("publish", "unpublish", "deprecate"),
-    "yarn": ("publish", "npm publish"),
-    "pnpm": ("publish",),
-    "twine": ("upload",),
-    "poetry": ("publish",),
-    "flit": ("publish",),
-    "uv": ("publish",),
-    "cargo": ("publish",),
-    "gem": ("push",),
-    "docker": ("push", "image push"),
-    "podman": ("push",),
-    "gh": (
-        "gist create",
-        "release create",
-        "release upload",
-        "issue create",
-        "issue comment",
-        "pr create",
-        "pr comment",
-        "repo create",
-    ),
-    "glab": ("snippet create", "mr create", "issue create"),
-    "surge": ("",),
-    "vercel": ("deploy", "--prod"),
-    "netlify": ("deploy",),
-    "ngrok": ("http", "tcp"),
-    "cloudflared": ("tunnel",),
-}
-
-
-def _publish(command: Command) -> Iterator[Contact]:
-    words = " ".join(word for word in command.words if not word.startswith("-") or command.program == "vercel")
-    if "--dry-run" in command.words:
-        return
-    for wanted in _PUBLISH[command.program]:
-        if words == wanted or words.startswith(wanted + " ") or not wanted:
-            where = command.option("--registry", "--repository-url", "--repository")
-            yield Contact(command, Way.PUBLISH, host_of(where) if where else "", f"{command.program} {wanted}".strip(), words)
-            return
-
-
 _COPIES = frozenset(
     ["cp", "mv", "sync", "copy", "copyto", "move", "moveto", "rsync", "mirror", "put", "rcat", "put-object", "upload-part"]
 )
@@ -361,15 +382,15 @@ def _bucket(command: Command) -> Iterator[Contact]:
 READERS: Mapping[str, Callable[[Command], Iterator[Contact]]] = {
     "curl": _curl,
     "wget": _wget,
-    "http": _wget,
-    "https": _wget,
+    **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie),
+    **dict.fromkeys(("mosquitto_pub", "logger", "kcat", "kafkacat", "smbclient", "websocat", "wscat"), _message),
     **dict.fromkeys(("nc", "ncat", "netcat", "telnet", "socat", "openssl"), _netcat),
     **dict.fromkeys(("scp", "rsync"), _copy),
-    **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass"), _ssh),
+    **dict.fromkeys(("ssh", "autossh", "mosh"), _ssh),
     **dict.fromkeys(("sftp", "ftp", "lftp", "tftp", "ncftpput"), _ftp),
     **dict.fromkeys(("ping", "ping6", "nslookup", "dig", "host", "drill", "traceroute", "getent"), _lookup),
     "git": _git,
     **dict.fromkeys(("mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"), _mail),
-    **dict.fromkeys(_PUBLISH, _publish),
+    **dict.fromkeys(publishers.VERBS, publishers.contact),
     **dict.fromkeys(("aws", "gsutil", "gcloud", "rclone", "azcopy", "s3cmd", "mc"), _bucket),
 }

@@ -66,6 +66,10 @@ _VALUE_OPTIONS: dict[str, frozenset[str]] = {
     "watch": frozenset({"-n", "--interval"}),
     "exec": frozenset({"-a"}),
     "npx": frozenset({"-p", "--package"}),
+    "sshpass": frozenset({"-p", "-f", "-d", "-P"}),
+    "torsocks": frozenset(),
+    "proxychains": frozenset({"-f"}),
+    "proxychains4": frozenset({"-f"}),
 }
 _PLAIN = frozenset(["nohup", "setsid", "command", "builtin", "eatmydata", "busybox", "then", "do"])
 _OPERANDS = {"timeout": 1, "flock": 1, "chroot": 1}
@@ -89,6 +93,26 @@ INTERPRETERS = frozenset(
         "tclsh",
     ]
 )
+_MODULES = {
+    "twine": "twine",
+    "flit": "flit",
+    "poetry": "poetry",
+    "hatch": "hatch",
+    "pdm": "pdm",
+    "uv": "uv",
+    "awscli": "aws",
+    "httpie": "http",
+    "mkdocs": "mkdocs",
+    "mike": "mike",
+    "pre_commit": "pre-commit",
+    "alembic": "alembic",
+    "django": "django-admin",
+    "detect_secrets": "detect-secrets",
+    "sshuttle": "sshuttle",
+    "dvc": "dvc",
+    "wandb": "wandb",
+}
+"""Python modules that are programs of their own, as `python -m NAME` runs them."""
 _RUNNERS = frozenset({"npx", "bunx", "uvx", "pnpx"})
 _RUNNER_VERBS = {
     "pnpm": {"dlx", "exec"},
@@ -206,12 +230,23 @@ def _skip_options(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word
 def runner_command(program: str, args: tuple[Word, ...]) -> tuple[Word, ...]:
     """What `npx`, `poetry run`, `uv run` and the like run on this machine; nothing where it is another use of the program."""
     words = _skip_options(args, _RUNNER_VALUES)
+    if program.startswith("python"):
+        return _module_program(args)
     if program in _RUNNERS:
         return words
     verbs = _RUNNER_VERBS.get(program)
     if verbs is None or not words or words[0].text not in verbs:
         return ()
     return _skip_options(words[1:], _RUNNER_VALUES)
+
+
+def _module_program(args: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Of `python [-I] -m twine upload ...`: `twine upload ...`; nothing for modules that are not programs of their own."""
+    position = next((i for i, word in enumerate(args[:6]) if word.text == "-m" or not word.text.startswith("-")), None)
+    if position is None or args[position].text != "-m" or len(args) < position + 2:
+        return ()
+    name = _MODULES.get(args[position + 1].text.partition(".")[0])
+    return () if name is None else (Word(name, name), *args[position + 2 :])
 
 
 def elsewhere(program: str, words: tuple[str, ...]) -> str:
