@@ -39,7 +39,8 @@ def join(reports: Sequence[Report]) -> Summary:
         _raise_for_difference(reports[0], other)
     _raise_for_agents(reports)
     _raise_for_judges(reports)
-    first = reports[0].summary
+    # A shard that was killed has no run, and knows only which agent it was asked for.
+    first = next((report.summary for report in reports if report.summary.runs), reports[0].summary)
     return summarize(
         sorted((run for report in reports for run in report.summary.runs), key=lambda run: (run.nodeid, run.epoch)),
         session=first.session if len(reports) == 1 else f"{first.session} and {len(reports) - 1} more",
@@ -84,8 +85,11 @@ def _missing(reports: Sequence[Report]) -> list[str]:
 
 def _raise_for_difference(first: Report, other: Report) -> None:
     policy = ({name: text for name, (text, _) in report.settings.items()} for report in (first, other))
+    ran = bool(first.summary.runs and other.summary.runs)
     for mine, theirs in (tuple(policy), (first.conditions, other.conditions), ({"root": first.root}, {"root": other.root})):
         for name in sorted(mine.keys() | theirs.keys()):
+            if not ran and name in ("agent", "model"):
+                continue
             one, two = mine.get(name, ""), theirs.get(name, "")
             if one != two:
                 raise UsageError(f"{name} is {one!r} in {first.path} and {two!r} in {other.path}; {_ALIKE}")
@@ -105,6 +109,7 @@ def _suites(mine: Mapping[str, str], theirs: Mapping[str, str], my_path: str, th
 
 
 def _raise_for_agents(reports: Sequence[Report]) -> None:
+    reports = [report for report in reports if report.summary.runs]
     agents = {report.summary.agent.agent for report in reports}
     models = {report.summary.agent.model for report in reports}
     if len(agents) > 1 or len(models) > 1:

@@ -35,11 +35,9 @@ def write(
     name: str, runs: Sequence[RunRecord], shard: Shard | None = None, gate: GateResult | None = None, **other: Any
 ) -> str:
     parts = {"conditions": CONDITIONS, "suite": SUITE, "settings": SETTINGS, **other}
-    extra = {key: parts.pop(key) for key in ("expected", "problems", "skipped") if key in parts}
-    skipped = tuple(extra.pop("skipped", ()))
-    value = json_report.document(
-        replace(make_summary(runs, **extra), skipped=skipped), gate or GateResult("off"), shard, **parts
-    )
+    extra = {key: parts.pop(key) for key in ("expected", "problems") if key in parts}
+    changed = {key: parts.pop(key) for key in ("agent", "skipped") if key in parts}
+    value = json_report.document(replace(make_summary(runs, **extra), **changed), gate or GateResult("off"), shard, **parts)
     Path(name).write_text(json_report.dumps(value))
     return name
 
@@ -125,6 +123,24 @@ def test_a_shard_that_was_interrupted_knows_no_suite_and_is_inconclusive(capsys:
     files = (part(1), part(2, suite={}, problems=["the session was interrupted"]))
     assert run(["merge", *files]) == 11
     assert "s2.json: the session was interrupted" in capsys.readouterr().out
+
+
+def test_a_shard_that_was_killed_leaves_the_whole_inconclusive(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its report knows which agent was asked for, and not yet which one a fixture provides."""
+    killed = write(
+        "s1.json",
+        [],
+        Shard(1, 2),
+        GateResult("inconclusive"),
+        agent=AgentIdentity("react", ""),
+        expected=5,
+        problems=["the session began and did not reach its end"],
+        conditions={**CONDITIONS, "agent": "react"},
+    )
+    assert run(["merge", killed, part(2, conditions={**CONDITIONS, "agent": "mine"})]) == 11
+    out = capsys.readouterr().out
+    assert "openai/model-1 (react), session s1 and 1 more: 4 of 9 runs" in out
+    assert "not whole: s1.json: the session began and did not reach its end" in out
 
 
 def test_reports_of_an_older_version_are_still_joined() -> None:
