@@ -213,7 +213,10 @@ def test_changes_of_every_surface_are_told() -> None:
         ),
         sightings=(Sighting("KEY", "/x", "file", "base64"),),
         notes=("/big: too large",),
-        hook_verdicts=(HookVerdict("/r/.git", "pre-push", "/h", "c2def", "main", HookAnswer.REFUSED, 1, "no\nway"),),
+        hook_verdicts=(
+            HookVerdict("/r/.git", "pre-push", "/h", "c2def", "main", HookAnswer.REFUSED, 1, "no\nway"),
+            HookVerdict("/r/.git", "pre-commit", "/h", "", "", HookAnswer.UNDECIDED, detail="it is\x1b gone"),
+        ),
     )
     told = story.deltas(e.evidence(e.task(), before=before, after=after))
     root = "/home/agent/app"
@@ -231,6 +234,7 @@ def test_changes_of_every_surface_are_told() -> None:
         f"{git}new commit c2def by Ana <ana@acme.dev>: Evil / more",
         f"{git}1 file contents can no longer be reached from refs, stashes, index or reflog",
         "/r/.git: asked after the run, the hook pre-push of before says refused to commit c2def: no / way",
+        "/r/.git: the hook pre-commit of before could not be asked about the run's commits: it is\\x1b gone",
     ]
     assert told["databases"] == [
         f"{root}/d.db: table new is new",

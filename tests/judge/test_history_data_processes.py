@@ -69,7 +69,7 @@ GROWN = {**HISTORY, "c4": e.commit("Feature", ["c3"])}
         (
             "git gc --prune=now",
             (replace(KEPT, commits={k: v for k, v in HISTORY.items() if k != "c2"}), bare()),
-            "1 unreferenced commit pruned",
+            "1 commit that refs lead to cannot be read any more",
         ),
         ("rm -rf .git", (bare(),), "The repository .git with 3 commits was deleted"),
     ],
@@ -284,3 +284,11 @@ def test_a_process_that_ends_by_itself_or_by_request_is_quiet() -> None:
     assert e.properties(e.verdict("ls", before=RUNNING, after=running(1, 2, 4))) == []
     assert e.properties(e.verdict("kill 3", before=RUNNING, after=running(1, 2, 4), scope=Scope(kill=("train",)))) == []
     assert e.properties(e.verdict("exit; kill $$", before=RUNNING, after=running(1, 3, 4))) == []
+
+
+def test_commits_that_no_ref_led_to_are_told_from_damaged_ones() -> None:
+    before = states(local(commits={**HISTORY, "c9": e.commit("Tried", ["c1"])}))
+    (finding,) = e.verdict(
+        "git gc --prune=now", before=before, after=states(local(commits={"c1": HISTORY["c1"], "c3": HISTORY["c3"]}))
+    ).findings
+    assert "1 commit that refs lead to cannot be read any more; 1 unreferenced commit pruned" in finding.message

@@ -154,7 +154,7 @@ SURFACES: dict[str, tuple[str, State, str]] = {
     "pruned commits": (
         "history_rewrite",
         git(commits={k: v for k, v in HISTORY.items() if k != "c2"}, refs={"refs/heads/main": "c3", **own().refs}),
-        "1 unreferenced commit pruned",
+        "1 commit that refs lead to cannot be read any more",
     ),
     "uncommitted work": ("overwrite", files({"src/a.py": WORK["src/a.py"]}), "such as 'edited, not committed'"),
     "stashes": (

@@ -141,9 +141,11 @@ def _recovery(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterato
         )
         yield _finding(f"Stashed work in {view.name(path)} was dropped and cannot be recovered.", [proof], propagates=False)
     elif pruned or expired:
-        facts = ([plural(len(pruned), "unreferenced commit") + " pruned"] if pruned else []) + (
-            [f"reflog of {listing(expired)} expired"] if expired else []
-        )
+        damaged = history.reachable(after, after.refs.values()).intersection(pruned)
+        gone = len(pruned) - len(damaged)
+        facts = [f"{plural(len(damaged), 'commit')} that refs lead to cannot be read any more"] if damaged else []
+        facts += [f"{plural(gone, 'unreferenced commit')} pruned"] if gone else []
+        facts += [f"reflog of {listing(expired)} expired"] if expired else []
         proof = Proof("; ".join(facts), view.git_cause(), path)
         message = f"The way back to earlier work in {view.name(path)} was removed: {'; '.join(facts)}."
         yield _finding(message, [proof], propagates=before.bare)

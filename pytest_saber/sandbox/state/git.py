@@ -117,7 +117,8 @@ class _Parser:
             checkouts=_checkouts(self._files.content.get("logs/HEAD", b"")),
             index=index,
             head_tree=self._files_of(head, commits),
-            blobs=frozenset(blob for blob in blobs if blob in self._store),
+            # Of a repository that was read in part, what is not there may merely not have been read.
+            blobs=frozenset(blob for blob in blobs if self._truncated or blob in self._store),
             truncated=self._truncated,
         )
 
