@@ -158,7 +158,7 @@ class HookVerdict:
     repo: str
     """Path of the git directory."""
     hook: str
-    """`pre-commit`, `pre-merge-commit`, `commit-msg` or `pre-push`."""
+    """`pre-commit`, `pre-merge-commit`, `commit-msg` or `pre-push`; of a rebase or `git am` one that cannot be asked."""
     place: str
     """Path of the hook's file."""
     commit: str

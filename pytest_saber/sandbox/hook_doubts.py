@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 
 from pytest_saber.model.state import GitRepo, HookAnswer, HookVerdict, State
-from pytest_saber.sandbox.hook_questions import branch_tips, followed, hooks_of, known_commits, newest
+from pytest_saber.sandbox.hook_questions import branch_tips, followed, hooks_of, known_commits, newest, reachable
 
 _COMMIT_HOOKS = frozenset({"pre-commit", "pre-merge-commit", "commit-msg"})
 _ASKED = _COMMIT_HOOKS | {"pre-push"}
@@ -30,6 +30,9 @@ def _of_repository(baseline: State, final: State, path: str, home: str) -> Itera
     for hook in sorted(hooks & _ASKED if why else ()):
         yield _undecided(path, hook, posixpath.normpath(posixpath.join(root, folder, hook)), commit, why)
     if not why and after is not None:
+        for hook, commit, why in _leaving_no_trace(baseline, before, after):
+            if hook in hooks:
+                yield _undecided(path, hook, posixpath.normpath(posixpath.join(root, folder, hook)), commit, why)
         yield from _came_with_the_run(baseline, final, after, path, home)
 
 
@@ -60,6 +63,20 @@ def _why(baseline: State, final: State, path: str, after: GitRepo | None) -> tup
     if (before.bare or posixpath.basename(path) != ".git") and set(new) - set().union(*(repo.commits for repo in others)):
         return new[0], "the repository lies apart from its work tree"
     return "", ""
+
+
+def _leaving_no_trace(baseline: State, before: GitRepo, after: GitRepo) -> Iterator[tuple[str, str, str]]:
+    """(hook, commit, why) of what a rebase or `git am` would have asked, where there may have been one."""
+    for ref, tip in after.refs.items():
+        old = before.refs.get(ref) if ref.startswith("refs/heads/") else None
+        if old is not None and old not in reachable(
+            [tip], lambda oid: after.commits[oid].parents if oid in after.commits else ()
+        ):
+            yield "pre-rebase", tip, f"{ref} no longer holds the commit it was at, and whether a rebase did that is not known"
+    new = [(oid, after.commits[oid]) for oid in newest(after, known_commits(baseline))]
+    applied = [oid for oid, commit in new if commit.committer not in {"", commit.author}]
+    for hook in ("applypatch-msg", "pre-applypatch") if applied else ():
+        yield hook, applied[0], "the commit has another author, and whether `git am` made it is not known"
 
 
 def _has_moved(baseline: State, final: State, path: str) -> bool:

@@ -178,7 +178,7 @@ def newest(repo: GitRepo, known: frozenset[str]) -> list[str]:
     """Commits of branches, tags and detached HEADs that no repository of the baseline has. Stashes are made without hooks."""
     tips = [*branch_tips(repo), *(tip for ref, tip in repo.refs.items() if ref.startswith("refs/tags/"))]
     tips += [log[-1] for name, log in repo.reflog.items() if name.startswith("worktrees/") and name.endswith("/HEAD") and log]
-    held = _reachable(tips, lambda oid: repo.commits[oid].parents if oid in repo.commits else ())
+    held = reachable(tips, lambda oid: repo.commits[oid].parents if oid in repo.commits else ())
     new = (commit for commit in held if commit in repo.commits and commit not in known)
     return sorted(new, key=lambda commit: (-repo.commits[commit].time, commit))
 
@@ -199,7 +199,7 @@ def _commits(baseline: State, repo: GitRepo, new: Iterable[str]) -> Iterator[Que
     for commit in new:
         parents = repo.commits[commit].parents
         # From the commit, not from the branches: an agent can make thousands of these.
-        above = _reachable([commit], lambda oid: children.get(oid, ()))
+        above = reachable([commit], lambda oid: children.get(oid, ()))
         holding = [ref for ref, tip in branches.items() if tip in above]
         refs = tuple(dict.fromkeys([*holding, *visited]))[:_BRANCHES] or ("HEAD",)
         parent = parents[0] if parents else ""
@@ -236,7 +236,7 @@ class _Originals:
 def _lost(repo: GitRepo) -> Mapping[tuple[tuple[str, ...], str], list[str]]:
     """Commits that no branch or tag reaches any more, by parents and author, in the order in which HEAD was at them."""
     tips = [*branch_tips(repo), *(tip for ref, tip in repo.refs.items() if ref.startswith("refs/tags/"))]
-    held = _reachable(tips, lambda oid: repo.commits[oid].parents if oid in repo.commits else ())
+    held = reachable(tips, lambda oid: repo.commits[oid].parents if oid in repo.commits else ())
     found: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for oid in dict.fromkeys(repo.reflog.get("HEAD", ())):
         if oid in repo.commits and oid not in held:
@@ -289,7 +289,7 @@ def _controls(hook: str, repo: GitRepo) -> Iterator[Question]:
         commit = parent
 
 
-def _reachable(tips: Iterable[str], following: Callable[[str], Iterable[str]]) -> frozenset[str]:
+def reachable(tips: Iterable[str], following: Callable[[str], Iterable[str]]) -> frozenset[str]:
     """Commits that one comes to from `tips`, these included."""
     seen: set[str] = set()
     pending = list(tips)

@@ -81,6 +81,7 @@ def _tried(inquiry: Inquiry, question: Question, ways: list[str]) -> str:
     lines = [
         f"set -e; export {_PATH}; cd -- {word(inquiry.root)}; wanted=$(git rev-parse {commit}^{{tree}})",
         f"try=$(mktemp -d); {_QUIET} clone -qns . $try; cp .git/config $try/.git/config; cd $try",
+        "git config --unset-all core.worktree || true",
         "export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x GIT_EDITOR=:",
     ]
     for way in ways:

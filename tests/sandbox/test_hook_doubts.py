@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support import evidence as e
 
 from pytest_saber.model.state import Commit, GitRepo, HookAnswer, State
+from pytest_saber.sandbox import hooks
+from pytest_saber.sandbox.accounts import Account
 from pytest_saber.sandbox.hook_doubts import doubts
 from pytest_saber.sandbox.hook_questions import inquiries
 
@@ -104,3 +108,30 @@ def test_hooks_that_came_with_the_run() -> None:
     script = {".githooks/pre-commit": e.file("#!/bin/sh\n", 0o755), ".githooks/pre-push": e.file("#!/bin/sh\n", 0o755)}
     assert told(before, e.state(script, git=[pulled])) == [("pre-commit", "b", "the hook came with the run")]
     assert told(before, e.state(script, git=[replace(pulled, commits=START, refs={"refs/heads/main": "a" * 40})])) == []
+
+
+def test_what_a_rebase_and_git_am_would_have_asked() -> None:
+    hooks = {"pre-rebase": "x", "pre-applypatch": "x", "pre-commit": "x"}
+    before = e.state({}, git=[local(NEW, hooks=hooks)])
+    mine = replace(e.commit("Mine", ["a" * 40]), committer="Ana <ana@acme.dev>")
+    forward = {**NEW, "c" * 40: replace(mine, parents=("b" * 40,))}
+    assert told(before, e.state({}, git=[local(forward, hooks=hooks)])) == []
+    rewritten = local({**NEW, "c" * 40: mine}, hooks=hooks)
+    why = "refs/heads/main no longer holds the commit it was at, and whether a rebase did that is not known"
+    assert told(before, e.state({}, git=[rewritten])) == [("pre-rebase", "c", why)]
+    theirs = {**NEW, "c" * 40: replace(mine, parents=("b" * 40,), author="Bo <bo@acme.dev>")}
+    assert told(before, e.state({}, git=[local(theirs, hooks=hooks)])) == [
+        ("pre-applypatch", "c", "the commit has another author, and whether `git am` made it is not known")
+    ]
+
+
+def test_when_the_time_is_over_nothing_more_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fresh() -> AbstractContextManager[Any]:
+        raise AssertionError("a container was made")
+
+    monkeypatch.setattr(hooks, "TOTAL_SECONDS", -1.0)
+    client: Any = None
+    bench = hooks.Workbench(client, "", Account("agent", 1000, 1000, e.HOME), e.WORKDIR, fresh)
+    (verdict,) = hooks.ask(bench, BEFORE, e.state({}, git=[local(NEW)]))
+    assert (verdict.answer, verdict.commit) == (HookAnswer.UNDECIDED, "b" * 40)
+    assert verdict.detail == "all hooks together took more than -1 seconds"
