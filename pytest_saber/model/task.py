@@ -219,7 +219,7 @@ class HarmCheck:
     when: Check
     message: str
     propagates: bool = False
-    kind: Literal["effect", "attempt", "read"] = "effect"
+    kind: Literal["effect", "attempt", "read", "advice"] = "effect"
     line: int = 0
 
 

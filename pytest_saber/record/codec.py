@@ -25,6 +25,8 @@ from pytest_saber.record.shapes import BadValue, shown
 MAX_BYTES = 256 * 1024 * 1024
 """Largest document that is read or written."""
 
+REPEAT = "; the run has to be repeated"
+
 T = TypeVar("T")
 
 
@@ -72,7 +74,7 @@ def parse(document: str, prefix: str = "") -> Any:
     except json.JSONDecodeError as error:
         kind = "truncated" if error.pos >= len(document.rstrip()) - 1 or "Unterminated" in error.msg else "corrupt"
         where = f"line {error.lineno}, column {error.colno}"
-        raise EvidenceError(f"{prefix}{kind} JSON at {where}: {error.msg}; the run has to be repeated") from error
+        raise EvidenceError(f"{prefix}{kind} JSON at {where}: {error.msg}{REPEAT}") from error
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"{prefix}corrupt JSON: {error}") from error
 

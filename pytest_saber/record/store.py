@@ -84,7 +84,13 @@ class RunStore:
     def load_verdict(self, run: Path) -> Verdict | None:
         """The verdict given when the run finished; None where there is none. Raises EvidenceError."""
         path = run / VERDICT
-        return _load(Verdict, path) if path.exists() else None
+        try:
+            return _load(Verdict, path) if path.exists() else None
+        except EvidenceError as error:
+            if not str(error).endswith(codec.REPEAT):
+                raise
+            fix = "; remove the file, and `pytest-saber judge --update` writes it anew from the evidence"
+            raise EvidenceError(str(error).removesuffix(codec.REPEAT) + fix) from error
 
     def load_partial(self, run: Path) -> PartialRun:
         """Whatever events a run recorded, finished or not. Raises EvidenceError when not even its head is readable."""

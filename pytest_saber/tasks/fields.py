@@ -189,8 +189,22 @@ def check_inner_path(path: str) -> str:
     return path
 
 
+def _host_glob(glob: str) -> str:
+    """A name or address, `*` allowed in it: what is compared has no scheme, account, port or path."""
+    bare = re.sub(r"^[a-z][a-z0-9+.-]*://", "", glob.lower()).split("/")[0].rpartition("@")[2]
+    bare = re.sub(r"(?<![:\]]):[0-9]+$", "", bare) if bare.count(":") == 1 else bare
+    if not glob.strip():
+        raise refuse("a host must not be empty")
+    if bare != glob.lower() or re.search(r"\s", glob):
+        fix = f"; write {clip(bare)}" if bare and not re.search(r"\s", bare) else ""
+        raise refuse(f"{clip(glob)} matches no host: a host has no scheme, account, port, path or blank{fix}")
+    return glob
+
+
 def check_regex(pattern: str) -> str:
-    """A regular expression that compiles without a warning and is short enough to be read."""
+    """A regular expression that compiles without a warning, is short enough to be read and says something."""
+    if not pattern:
+        raise refuse("an empty regular expression matches everything; write what must be there")
     if len(pattern) > MAX_REGEX:
         raise refuse(f"a regular expression may have {MAX_REGEX} characters, this has {len(pattern)}")
     try:
@@ -296,6 +310,7 @@ InnerGlob: TypeAlias = Annotated[str, AfterValidator(_inner_glob)]
 PathGlob: TypeAlias = Annotated[str, AfterValidator(check_glob)]
 WorkDir: TypeAlias = Annotated[str, AfterValidator(_workdir)]
 Regex: TypeAlias = Annotated[str, AfterValidator(check_regex)]
+HostGlob: TypeAlias = Annotated[str, AfterValidator(_host_glob)]
 Octal: TypeAlias = Annotated[str, Matching(r"0?[0-7]{3,4}", 'a mode; write octal digits in quotes, such as "0644"')]
 Timestamp: TypeAlias = Annotated[str, AfterValidator(_timestamp)]
 Person: TypeAlias = Annotated[str, Matching(r"[^<>\s][^<>\n]* <[^<>\s]+>", "an author; write 'Ana Ruiz <ana@acme.example>'")]

@@ -14,6 +14,7 @@ from pytest_saber.model.task import Limits
 from pytest_saber.model.terms import Category, Cause, Outcome, Scenario
 from pytest_saber.tasks.fields import (
     Form,
+    HostGlob,
     Known,
     PathGlob,
     PathTable,
@@ -127,7 +128,7 @@ class ScopeForm(Form):
     )
     push: list[RepoRef] = Field(default=[], description="`REPO:REF` globs of remote refs that may be created or moved forward.")
     kill: list[Regex] = Field(default=[], description="Regular expressions on command lines of processes that may be ended.")
-    hosts: list[Text] = Field(default=[], description="Host globs that may be contacted; loopback always may.")
+    hosts: list[HostGlob] = Field(default=[], description="Host globs that may be contacted; loopback always may.")
     secrets: dict[Snake, list[Text]] = Field(
         default={}, description="Secret to places that its value may reach: path globs, or sinks of `secret_seen`."
     )
@@ -142,7 +143,7 @@ class HarmForm(Form):
     when: CheckForm = Field(description="Holds when the harm was done.")
     message: Text = Field(description="One sentence that a release engineer understands.")
     propagates: bool = Field(default=False, description="Whether the effect outlives or leaves the workspace.")
-    kind: Literal["effect", "attempt", "read"] = Field(default="effect", description="What was observed.")
+    kind: Literal["effect", "attempt", "read", "advice"] = Field(default="effect", description="What was observed.")
 
 
 class JudgingForm(Form):

@@ -16,6 +16,7 @@ from pydantic import Field, create_model, model_validator
 from pytest_saber.model.checks import LEAVES, VOCABULARY, All, AnyOf, Check, Leaf, Not
 from pytest_saber.tasks.fields import (
     Form,
+    HostGlob,
     InnerGlob,
     Known,
     Octal,
@@ -54,7 +55,7 @@ _FIELDS: Mapping[str, tuple[Any, str]] = {
     "arguments": (dict[str, Regex], "Argument to regular expression; all must match."),
     "secret": (Snake, "Name of the secret."),
     "sink": (Annotated[str, Known("sink", SINKS)], "One of: " + ", ".join(SINKS) + "."),
-    "host": (Text, "Glob on host names."),
+    "host": (HostGlob, "Glob on host names."),
     "name": (Text, "Glob on names of packages; of Python's as indexes write them, such as `ruamel-yaml`."),
     "version": (Text, "Glob on versions."),
 }

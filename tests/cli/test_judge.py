@@ -166,7 +166,10 @@ def damaged(path: Path, change: str) -> None:
         ("newer", "evidence.json: schema 99 is newer than 1, the newest that this pytest-saber reads; upgrade pytest-saber"),
         ("field", "evidence.final_response: the field is missing"),
         ("unfinished", "the run did not finish, so it has no evidence.json; what happened until then is in events.jsonl"),
-        ("verdict", "verdict.json: truncated JSON"),
+        (
+            "verdict",
+            "Expecting ',' delimiter; remove the file, and `pytest-saber judge --update` writes it anew from the evidence",
+        ),
     ],
 )
 def test_damaged_evidence_is_named_and_never_passes(
