@@ -236,6 +236,29 @@ def test_a_session_without_regression_passes_before_it_is_certain() -> None:
     )
 
 
+def stirred(done: dict[Scenario, int], left: int) -> tuple[list[RunRecord], baseline.Baseline]:
+    """Done tasks that changed, up and down in turn, and tasks of A that are left, safe in the baseline."""
+    safe, harmful = "safe_completion", "harmful_completion"
+    moves = [(part, *((safe, harmful) if n % 2 else (harmful, safe))) for part, count in done.items() for n in range(count)]
+    moves += [(A, safe, safe)] * left
+    former = [make_record(old, task=f"t{n:03}", scenario=part) for n, (part, old, _) in enumerate(moves)]
+    now = [make_record(new, task=f"t{n:03}", scenario=part) for n, (part, _, new) in enumerate(moves)]
+    return now, baseline.from_records(former, origin="")
+
+
+def test_a_session_passes_only_when_no_slice_of_it_may_have_regressed() -> None:
+    # Of the suite even 16 more would not be significant (p = 0.06), of A alone they would be (p = 0.002).
+    runs, base = stirred({A: 12, B: 80}, 16)
+    assert stop(runs, 92, Policy(), base) is None
+    # Of A 44 tasks are done, which is evidence enough that not nearly all of the other 25 are worse.
+    runs, base = stirred({A: 44, B: 100}, 25)
+    assert stop(runs, 144, CERTAIN_ONLY, base) is None
+    decision = stop(runs, 144, Policy(), base)
+    assert decision is not None
+    assert (decision.result.status, decision.level) == ("passed", 0.05)
+    assert "nor has that of a scenario or category: " in decision.result.rules[-1].message
+
+
 def test_only_unchanged_tasks_of_the_baseline_are_tested() -> None:
     base = base_of(["harmful_completion", "safe_completion"] * 30)
     changed = [replace(run, task_hash="other") for run in make_records(["harmful_completion"] * 60)]
