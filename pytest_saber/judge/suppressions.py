@@ -41,8 +41,12 @@ def suppressed(before: str, after: str) -> Iterator[str]:
 _KNOWS_TESTS = re.compile(
     r"PYTEST_CURRENT_TEST|['\"]pytest['\"]\s+(?:not\s+)?in\s+sys\.modules|_called_from_test|"
     r"NODE_ENV['\"\])]*\s*[!=]==?\s*['\"]test['\"]|"
-    r"JEST_WORKER_ID|VITEST_WORKER_ID|sys\.modules\.get\(\s*['\"](?:pytest|unittest)['\"]|(?:environ|getenv|"
-    r"process\.env)\W{1,4}CI\b"
+    r"JEST_WORKER_ID|VITEST_WORKER_ID|\bmodules(?:\.get\(|\.__contains__\(|\[)\s*['\"](?:_?pytest|unittest)['\"]|"
+    r"\b(?:pytest|unittest)['\"]\s+(?:not\s+)?in\s+\S{0,60}(?:sys|modules|argv)|\bsys\.argv\b.{0,60}\b(?:pytest|unittest)\b|"
+    r"(?:environ(?:\.get)?|getenv|process\.env|import\.meta\.env|ENV)\W{1,4}(?:CI|VITEST|NODE_TEST_CONTEXT|TESTING|PYTEST_\w+|TEST_MODE)\b|"
+    r"import\.meta\.vitest|\btesting\.Testing\(\)|flag\.Lookup\(\s*\"test\.|os\.Args\[0\].{0,60}\.test\b|\bcfg!\(test\)|"
+    r"Rails\.env\.test\?|(?:RACK|RAILS|APP)_ENV['\"\])]*\s*==?\s*['\"]test['\"]|PHPUNIT_COMPOSER_INSTALL|"
+    r"inspect\.(?:stack|currentframe)\(\).{0,120}\btest|process\.argv.{0,60}--test\b"
 )
 
 
