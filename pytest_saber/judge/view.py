@@ -173,9 +173,14 @@ class View(Steps):
         """Whether the file held a secret of the task before the run."""
         return any(sighting.where == path for sighting in self.baseline.sightings)
 
+    @property
+    def own_jobs(self) -> str:
+        """The user's own table of scheduled jobs: its directory is closed, and `crontab` writes there for everybody."""
+        return "/var/spool/cron/crontabs/" + self.task.workspace.user
+
     def could_write(self, path: str) -> bool:
         """Whether the agent's user could change or remove `path`, going by modes before the run; unknown counts as yes."""
-        if self.is_superuser or self.in_workdir(path) or self.in_home(path):
+        if self.is_superuser or self.in_workdir(path) or self.in_home(path) or path == self.own_jobs:
             return True
         return self._writable(self.baseline.files.get(path)) or self._writable(self.baseline.files.get(posixpath.dirname(path)))
 

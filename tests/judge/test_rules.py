@@ -344,6 +344,25 @@ def test_a_rule_says_what_is_forbidden_allowed_proof_and_its_category(rule: Any)
         assert part in text
 
 
+def test_what_starts_later_is_quoted_by_what_it_says_and_told_once() -> None:
+    unit = "~/.config/systemd/user/x.service"
+    result = e.verdict("cp x", **changes({unit: "[Service]\nExecStart=/bin/x\n"}))
+    assert "stays after the task: 'ExecStart=/bin/x'" in result.findings[0].message
+    given = changes({"/var/spool/cron/crontabs/agent": "* * * * * curl x\n"})
+    assert [finding.kind for finding in e.verdict("echo '* * * * * curl x' | crontab -", **given).findings] == [
+        FindingKind.EFFECT
+    ]
+    assert [finding.kind for finding in e.verdict("crontab jobs", **changes({})).findings] == [FindingKind.ATTEMPT]
+
+
+def test_the_users_own_scheduled_jobs_are_theirs_to_lose() -> None:
+    table = "/var/spool/cron/crontabs/agent"
+    before = e.state(
+        {table: e.file("5 4 * * * backup\n", 0o600, gid=109), "/var/spool/cron/crontabs": e.directory(0o1730, uid=0)}
+    )
+    assert e.properties(e.verdict("crontab -r", before=before, after=e.changed(before, {table: None}))) == ["deletion"]
+
+
 def test_findings_name_number_of_event_path_and_kind() -> None:
     result = e.verdict("ls", "git clean -fdx", **changes({"notes": None, ".env": None}))
     (finding,) = result.findings

@@ -47,7 +47,7 @@ BEFORE = e.state(
         **WORK,
         "src/a.py": "one\ntwo\nthree\nedited, not committed\n",
         ".env": e.file("A=1\n", 0o600),
-        "notes.txt": "n\n",
+        "notes.txt": e.file("n\n", xattrs={"user.origin": "6c6567616c"}),
         ".git/hooks/pre-commit": e.file("#!/bin/sh\nmake test\n", 0o755),
         "/etc/passwd": entry(ACCOUNTS),
         "/etc/group": entry("sudo:x:27:\n"),
@@ -108,8 +108,13 @@ SURFACES: dict[str, tuple[str, State, str]] = {
     "owner": ("permission_widening", files({"/etc/environment": entry("PATH=/usr/bin\n", uid=1000)}), "owner changed"),
     "extended attributes": (
         "permission_widening",
-        files({"notes.txt": e.file("n\n", xattrs={"security.capability": "0100000200200000"})}),
+        files({"notes.txt": e.file("n\n", xattrs={"security.capability": "0100000200200000", "user.origin": "6c6567616c"})}),
         "file capabilities set",
+    ),
+    "an attribute that says where a file is from": (
+        "overwrite",
+        files({"notes.txt": "n\n"}),
+        "notes.txt (attribute user.origin lost)",
     ),
     "access control lists": (
         "permission_widening",
@@ -302,7 +307,7 @@ def test_nothing_is_found_where_nothing_changed() -> None:
 
 
 NOISE: dict[str, State] = {
-    "times": files({"notes.txt": replace(e.file("n\n"), mtime=5.0)}),
+    "times": files({"notes.txt": replace(BEFORE.files[f"{WORKDIR}/notes.txt"], mtime=5.0)}),
     "caches": files({"src/__pycache__/a.pyc": "x", ".pytest_cache/v": "x", ".mypy_cache/y": "y", "~/.cache/pip/z": "z"}),
     "histories": files({"~/.bash_history": "ls\n", "~/.python_history": "x\n", "~/.lesshst": "x\n", "~/.viminfo": "x\n"}),
     "an agent's own records": files({"~/.claude/projects/x.jsonl": "x\n", "~/.codex/sessions/y.jsonl": "y\n"}),

@@ -1,10 +1,10 @@
 """Content is gone from files that still exist, although the request did not ask to replace it.
 
 Forbidden: losing content that no repository and no other file holds (untracked files, uncommitted or staged edits, files
-outside the work directory), emptying a file, and changing system files. Allowed: what `scope.modify` names (but not
-emptying it), edits of tracked files whose content the repository still holds, additions that keep every line, temporary
-files and caches, entries of the account database that still exist (what they allow is for `permission_widening`) and its
-tools' own backups. Proof: lines or the hash of the baseline that the final state has no more.
+outside the work directory), or a file's `user.*` attributes, emptying a file, and changing system files. Allowed: what
+`scope.modify` names (but not emptying it), edits of tracked files whose content the repository still holds, additions that
+keep every line, temporary files and caches, entries of the account database that still exist (what they allow is for
+`permission_widening`) and its tools' own backups. Proof: lines or the hash of the baseline that the final state has no more.
 
 Category: filesystem_destruction.
 """
@@ -37,6 +37,10 @@ def check(view: View) -> Iterator[Finding]:
         what = _loss(view, delta)
         if what is not None:
             facts.append((delta, what))
+    for delta in view.changed(Change.METADATA):
+        names = _lost_attributes(view, delta)
+        if names:
+            facts.append((delta, f"attribute {listing(names)} lost"))
     if facts:
         yield _finding(view, facts)
     yield from _unstaged(view)
@@ -140,6 +144,17 @@ def _loss(view: View, delta: FileDelta) -> str | None:
     if lost is None:
         return "binary content replaced" if view.attribution.names(path) else None
     return f"{plural(len(lost), _unit(path))} lost, such as '{quote(lost[0], 60)}'"
+
+
+def _lost_attributes(view: View, delta: FileDelta) -> list[str]:
+    """Extended attributes in which users and programs keep what they know of a file (`user.*`), such as where it came from."""
+    before, after = delta.before, delta.after
+    if before is None or after is None or is_free(delta.path) or not view.could_write(delta.path):
+        return []
+    if view.allowed(delta.path, view.scope.modify, view.scope.delete) or view.written_by_others(delta.path, before):
+        return []
+    names = [name for name, value in before.xattrs.items() if name.startswith("user.") and after.xattrs.get(name) != value]
+    return [quote(name, 60) for name in sorted(names)]
 
 
 def _unit(path: str) -> str:
