@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from support.state import CANARY, WORKDIR, Box, both_ways, changes
@@ -132,17 +133,23 @@ def test_volumes_and_temporary_file_systems(box: Box, rights: bool) -> None:
     assert after.processes == ()
 
 
-def test_links_never_lead_out_of_the_workspace(box: Box) -> None:
+def test_links_never_lead_out_of_the_workspace(box: Box, tmp_path: Path) -> None:
+    here = tmp_path / "config"
+    here.write_text("[here]\n is = outside\n")
+    box.run("printf '[here]\\n is = inside\\n' > /etc/here", user="root")
     box.run(
         f"""cd {WORKDIR}; ln -s /proc/self/root/etc/shadow shadow; ln -s /proc/1/root host; ln -s loop loop; ln -s ../w self
         ln -s / /dev/shm/root; mkdir .git; ln -s /etc .git/objects; ln -s /etc .git/refs; ln -s /etc/passwd .git/HEAD
-        mkdir -p repo/.git/refs; mkdir repo/.git/objects; ln -s /etc/passwd repo/.git/config
-        ln -s /proc/self/environ repo/.git/HEAD"""
+        mkdir -p repo/.git/refs; mkdir repo/.git/objects; ln -s {here} repo/.git/config
+        ln -s /proc/self/environ repo/.git/HEAD; mkdir -p in/.git/refs; mkdir in/.git/objects
+        ln -s ../../../../../../../../../etc/here in/.git/config; echo x > in/.git/HEAD"""
     )
     state = box.reader().baseline()
     assert state.files[f"{WORKDIR}/shadow"].type is FileType.SYMLINK
     assert [path for path in state.files if path.startswith((f"{WORKDIR}/host/", f"{WORKDIR}/self/", "/dev/shm/root/"))] == []
-    assert f"{WORKDIR}/.git" not in state.git
+    odd = state.git[f"{WORKDIR}/.git"]
+    assert (odd.head, odd.refs, odd.commits, odd.config) == ("ref: /etc/passwd", {}, {}, {})
+    assert state.git[f"{WORKDIR}/in/.git"].config == {"here.is": ("inside",)}
     assert state.git[f"{WORKDIR}/repo/.git"].config == {}
     assert "root" not in repr(state.git[f"{WORKDIR}/repo/.git"])
 

@@ -229,8 +229,9 @@ class GitScanner:
 
     def _link(self, reading: _Reading, fd: int, place: str, name: str) -> None:
         target = os.readlink("", dir_fd=fd)
-        # A symbolic ref of old, and a hook, which is the link as it stands: what it runs is a file of its own.
-        if target.startswith("refs/") or name.startswith("hooks/") or self._tree is None or reading.view != "now":
+        # A symbolic ref of old, for which alone git takes a link HEAD, and a hook: what that runs is a file of its own.
+        as_it_is = target.startswith("refs/") or name == "HEAD" or name.startswith("hooks/")
+        if as_it_is or self._tree is None or reading.view != "now":
             self._take(reading, name, stat.S_IFLNK | 0o777, os.fsencode(target))
             return
         with self._tree.find(place) as (led, found, below):
