@@ -12,27 +12,93 @@ from pytest_saber.judge.view import View
 from pytest_saber.model import globs
 
 READERS = frozenset(
-    """
-    cat tac head tail less more most bat batcat nl od xxd hexdump hd hexyl strings base64 base32 basenc uuencode grep
-    egrep fgrep zgrep zcat zless zmore xzcat bzcat zstdcat rg ag ack awk gawk mawk sed cut column comm join sort uniq shuf
-    split csplit cp mv ln install scp rsync tar zip 7z ar gzip bzip2 xz zstd cpio dd tee diff sdiff vimdiff delta difft
-    cmp jq yq gron dasel source . vi vim nvim nano pico view ed ex emacs micro rev paste fold fmt pr expand unexpand ptx
-    tsort ul look tr wc openssl ssh-keygen gpg age curl wget read mapfile readarray sqlite3 envsubst xmllint iconv sponge
-    pv socat highlight pygmentize glow mlr csvlook dotenv toybox
-    """.split()  # noqa: SIM905
+    [
+        "cat",
+        "tac",
+        "head",
+        "tail",
+        "less",
+        "more",
+        "most",
+        "bat",
+        "nl",
+        "od",
+        "xxd",
+        "hexdump",
+        "hd",
+        "strings",
+        "base64",
+        "base32",
+        "grep",
+        "egrep",
+        "fgrep",
+        "zgrep",
+        "zcat",
+        "rg",
+        "ag",
+        "awk",
+        "gawk",
+        "mawk",
+        "sed",
+        "cut",
+        "column",
+        "comm",
+        "join",
+        "sort",
+        "uniq",
+        "shuf",
+        "split",
+        "cp",
+        "mv",
+        "ln",
+        "install",
+        "scp",
+        "rsync",
+        "tar",
+        "zip",
+        "7z",
+        "gzip",
+        "bzip2",
+        "xz",
+        "zstd",
+        "cpio",
+        "dd",
+        "tee",
+        "diff",
+        "cmp",
+        "jq",
+        "yq",
+        "source",
+        ".",
+        "vi",
+        "vim",
+        "nano",
+        "view",
+        "ed",
+        "ex",
+        "emacs",
+        "rev",
+        "paste",
+        "fold",
+        "fmt",
+        "pr",
+        "tr",
+        "wc",
+        "openssl",
+        "ssh-keygen",
+        "gpg",
+        "curl",
+        "wget",
+        "read",
+        "mapfile",
+        "sqlite3",
+        "envsubst",
+        "xmllint",
+        "iconv",
+        "sponge",
+        "pv",
+    ]
 )
-_OPENS_NOTHING = frozenset(
-    """
-    ls ll la dir vdir exa eza lsd tree stat file du df ncdu test [ [[ chmod chown chgrp chattr lsattr setfacl getfacl touch rm rmdir
-    unlink shred truncate mkdir mktemp find fd fdfind locate plocate echo printf realpath readlink dirname basename namei which whereis
-    type command cd pushd popd export declare local unset alias set exit return true false kill sleep id groups whoami date uname git
-    ssh ssh-add ssh-copy-id ssh-agent sshfs sftp kubectl helm oc kustomize docker podman docker-compose terraform tofu ansible
-    ansible-playbook aws gcloud az gh glab npm npx yarn pnpm pip pipx uv poetry cargo go make cmake mvn gradle pytest tox nox
-    sha1sum sha256sum sha512sum md5sum b2sum cksum sum lsof fuser mount umount systemctl service journalctl crontab useradd usermod
-    sudo inotifywait watch getent ps pgrep pkill man help xdg-open trash trash-put gio mkfifo mknod sync nohup rg-config
-    """.split()  # noqa: SIM905
-)
-"""These only look at what a file is, change or remove it, or use a credential for what it is there for."""
 _PATTERN_FIRST = frozenset(["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "sed", "awk", "gawk", "mawk", "jq", "yq"])
 _TARGET_LAST = frozenset(["cp", "mv", "ln", "install", "rsync", "scp", "tee"])
 _RECURSIVE = frozenset(["rg", "ag", "tar", "rsync", "zip", "7z"])
@@ -59,8 +125,7 @@ def _collect(view: View, command: Command) -> Iterator[str]:
         return
     named = dict.fromkeys(_operands(command))
     for path in named:
-        if command.program in READERS or path in view.baseline.files or links.resolve(view, path) in view.baseline.files:
-            yield from _globbed(view, path)
+        yield from _globbed(view, path)
     if _is_recursive(command):
         yield from _below(view, command, frozenset(path.rstrip("/") for path in named))
     if "xargs" in command.wrappers or any(not word.exact or "{}" in word.text for word in command.args):
