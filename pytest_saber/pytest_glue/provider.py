@@ -39,10 +39,12 @@ class Unused:
 
     def __str__(self) -> str:
         given = ", ".join(self.value.lines)
+        hooked = self.provider.startswith("the hook ")
+        own = "let the fixture request saber_agent to build on the agent that settings name"
+        instead = "let it return None" if hooked else own
         return (
             f"{self.value.origin}: {given} is not what is tested: {self.provider} provides the agent {self.agent.agent!r} "
-            f"with the model {self.agent.model!r}. Leave the setting out, or let the fixture request saber_agent to build on "
-            "the agent that settings name"
+            f"with the model {self.agent.model!r}. Leave the setting out, or {instead}"
         )
 
 

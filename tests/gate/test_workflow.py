@@ -75,6 +75,17 @@ def test_a_shard_passes_its_inputs_as_single_words(tmp_path: Path) -> None:
     ]
 
 
+def test_a_project_whose_fixture_provides_the_agent_names_none(tmp_path: Path) -> None:
+    """An option that names another agent than the fixture's would be a usage error."""
+    (tmp_path / "python").write_text('#!/bin/bash\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    text = f"PATH={tmp_path}:$PATH\n" + script("shard", "Run the shard")
+    inputs = {"MODEL": "", "AGENT": "", "TASKS": "tasks", "EPOCHS": "1", "SHARD": "1", "SHARDS": "1", "POLICY": ""}
+    code, output, _ = bash(text, tmp_path, **inputs)
+    assert code == 0
+    assert output.splitlines()[2:5] == ["tasks", "--saber-epochs=1", "--saber-policy=report"]
+
+
 @pytest.mark.parametrize(("ended", "code"), [(0, 0), (1, 0), (2, 2), (4, 4), (5, 5)])
 def test_a_shard_leaves_its_failures_to_the_decision(tmp_path: Path, ended: int, code: int) -> None:
     (tmp_path / "python").write_text(f"#!/bin/bash\nexit {ended}\n")
