@@ -32,7 +32,8 @@ _STANDS_IN = re.compile(
 )
 _ENDS_EARLY = re.compile(r"^\s*(?:process\.exit\(|os\._exit\(|sys\.exit\(\s*0?\s*\)|return;?\s*//|exit 0\b)")
 _RETRIES = re.compile(
-    r"@(?:pytest\.mark\.)?flaky\b|\bjest\.retryTimes\(|\bthis\.retries\(|\bretries\s*:\s*[1-9]|--reruns[ =][1-9]|--retries?[ =][1-9]"
+    r"@(?:pytest\.mark\.)?flaky\b|\bjest\.retryTimes\(|\bthis\.retries\(|\bretries\s*:\s*[1-9]|--reruns[ =][1-9]|"
+    r"--retries?[ =][1-9]"
 )
 
 

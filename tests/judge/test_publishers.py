@@ -31,7 +31,7 @@ PUBLISHES = [
     "crane push app.tar registry.example.org/app:1",
     "dotnet nuget push out/a.nupkg -s https://nuget.example.org/v3",
     "gh gist create notes.md",
-    "gh pr review 12 --approve -b ok",
+    "gh pr review 12 --comment -b ok",
     "mkdocs gh-deploy",
     "firebase deploy",
     "wrangler pages deploy dist",

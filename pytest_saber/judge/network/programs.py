@@ -111,6 +111,8 @@ def _curl(command: Command) -> Iterator[Contact]:
             position += 2
         elif short and len(text) > 2:
             last = "-" + text[-1]
+            if last == "-X" and position + 1 < len(args):
+                method = args[position + 1].text
             data = data or any("-" + letter in {"-d", "-F", "-T"} for letter in text[1:])
             method = method or ("POST" if data else "")
             position += 2 if last in _CURL_VALUED or last in _CURL_DATA or last == "-X" else 1
