@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import places
+from pytest_saber.judge import hook_places, places
 from pytest_saber.judge.controls import SOFT, gates
 from pytest_saber.judge.diff import added_lines
 from pytest_saber.judge.shell.projects import makefile, package_scripts
@@ -24,11 +24,13 @@ _GIVES_UP = re.compile(r"^(?:exit 0|sys\.exit\(0?\)|process\.exit\(0?\);?)\s*$")
 
 
 def names(view: View) -> frozenset[str]:
-    """Absolute paths of the project's scripts that a gate of the baseline names."""
+    """Absolute paths of the project's scripts that a gate of the baseline names, and of hooks outside the git directory."""
     return view.memo("gate scripts", lambda: frozenset(_collect(view)))
 
 
 def _collect(view: View) -> Iterator[str]:
+    for repo in view.baseline.git.values():
+        yield from hook_places.hooks(view.baseline, repo, view.home)
     text = "\n".join(_gate_texts(view))
     if not text:
         return
