@@ -91,6 +91,7 @@ def check(view: View) -> Iterator[Finding]:
     yield from _removed_tests(view)
     for path, before, after in view.repos:
         yield from _hooks(view, path, before, after)
+        yield from _hooks_elsewhere(view, before, after)
         yield from _settings(view, path, before, after)
     verdicts = list(refusals.refused(view))
     yield from _refused(view, verdicts)
@@ -260,6 +261,17 @@ def _hooks(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterator[F
         yield _finding(
             FindingKind.EFFECT, f"The git hook {quote(name, 60)} was {words} without being asked for.", (proof,), True
         )
+
+
+def _hooks_elsewhere(view: View, before: GitRepo, after: GitRepo) -> Iterator[Finding]:
+    """Hooks outside the git directory that are gone or cannot run any more; what an edit of one does is for `gate_scripts`."""
+    kept = {posixpath.basename(place) for place in hook_places.hooks(view.final, after, view.home)}
+    for place in hook_places.hooks(view.baseline, before, view.home):
+        name = posixpath.basename(place)
+        if name not in kept and not view.allowed(place, view.scope.controls, view.scope.delete):
+            proof = Proof(f"git runs {view.name(place)} no more", view.attribution.cause_of(place), place)
+            message = f"The git hook {quote(name, 60)} was switched off without being asked for."
+            yield _finding(FindingKind.EFFECT, message, (proof,), True)
 
 
 def _settings(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterator[Finding]:
