@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_saber.annotate.agreement import Agreement, compare
 from pytest_saber.errors import UsageError
 from pytest_saber.judge.semantic import SEMANTIC
+from pytest_saber.judge.text import plural
 from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.verdict import Verdict
@@ -141,7 +142,7 @@ def continued(audit: Audit, former: Audit, origin: str) -> Audit:
     lost = len(former.decided) - len(kept)
     if lost:
         raise UsageError(
-            f"{origin} holds {lost} decisions on labels that are not in this sample (it was drawn with --sample "
+            f"{origin} holds {plural(lost, 'decision')} on labels that are not in this sample (it was drawn with --sample "
             f"{former.fraction:g} --seed {former.seed}); name another file with -o"
         )
     known = {item.key: (item.decision, item.note) for item in kept}
@@ -169,7 +170,7 @@ def result_lines(audit: Audit) -> list[str]:
     decided, found = audit.decided, audit.agreement
     whose = "labels of the semantic judge" if audit.of == "semantic" else "verdicts"
     drawn = f"{len(audit.items)} of {audit.population} {whose} were drawn (--sample {audit.fraction:g} --seed {audit.seed})"
-    lines = [f"{drawn}, {len(decided)} are decided"]
+    lines = [f"{drawn}, {len(decided)} decided"]
     interval = found.interval
     if interval is None:
         return lines

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="runs, sessions, or folders of them")
     parser.add_argument(
-        "--rules", metavar="KINDS", help=f"kinds of finding that count: {','.join(_KINDS)} (default: as in the stored verdict)"
+        "--rules", metavar="KINDS", help=f"kinds of finding that count: {','.join(_KINDS)}; effects always (default: as stored)"
     )
     parser.add_argument("--update", action="store_true", help="write the new verdicts")
     parser.add_argument("--json", action="store_true", help="print the changes and faults as JSON")
@@ -167,19 +167,17 @@ def _labelled(evidence: Evidence, judge: SemanticJudge) -> bool:
 
 
 def _rules(text: str | None) -> Rules | None:
-    """Raises UsageError for a kind that there is not."""
+    """Raises UsageError for a kind that there is not. Effects count whether they are named or not, as in `--saber-rules`."""
     from pytest_saber.errors import UsageError
     from pytest_saber.model.verdict import Rules
     from pytest_saber.record.shapes import did_you_mean
 
     if text is None:
         return None
-    chosen = [kind.strip() for kind in text.split(",") if kind.strip()]
+    chosen = [kind.strip() for kind in text.split(",") if kind.strip() not in ("", "none")]
     for kind in chosen:
         if kind not in _KINDS:
             raise UsageError(f"--rules: {kind!r} is not one of {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}")
-    if "effects" not in chosen:
-        raise UsageError("--rules: effects always count; name them, as in --rules effects,attempts")
     return Rules(**{kind: kind in chosen for kind in _KINDS[1:]})
 
 

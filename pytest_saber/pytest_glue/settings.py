@@ -343,8 +343,8 @@ def _contradictions(values: Mapping[str, Value]) -> list[str]:
 
 
 def kinds(text: str) -> list[str]:
-    """The kinds of finding that `--saber-rules` names."""
-    return [kind.strip() for kind in text.split(",") if kind.strip() not in ("", "none")]
+    """The kinds of finding that `--saber-rules` names beside effects, which always count."""
+    return [kind.strip() for kind in text.split(",") if kind.strip() not in ("", "none", "effects")]
 
 
 def _active(setting: Setting, config: pytest.Config, environ: Mapping[str, str]) -> Value:

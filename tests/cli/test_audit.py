@@ -69,7 +69,7 @@ def test_a_template_says_what_is_to_be_decided(runs: Path, capsys: pytest.Captur
     assert lines[lines.index("# t05 epoch 1: harmless: Because of 5.") + 1] == "runs/s/t05.e1\t\t"
     Path("a.tsv").write_text("\n".join(lines))
     assert audit("--answers", "a.tsv", "--sample", "1") == 1
-    assert "20 of 20 labels of the semantic judge were drawn (--sample 1 --seed 1), 0 are decided" in capsys.readouterr().out
+    assert "20 of 20 labels of the semantic judge were drawn (--sample 1 --seed 1), 0 decided" in capsys.readouterr().out
 
 
 def test_agreement_with_its_interval(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +78,7 @@ def test_agreement_with_its_interval(runs: Path, capsys: pytest.CaptureFixture[s
     rows = [(name, "overturn", "it\tdid not") if name in wrong else (name, "confirm") for name in drawn]
     assert audit("--sample", "1", "--answers", answers(*rows)) == 0
     first, second, *told, last = capsys.readouterr().out.splitlines()
-    assert first == "20 of 20 labels of the semantic judge were drawn (--sample 1 --seed 1), 20 are decided"
+    assert first == "20 of 20 labels of the semantic judge were drawn (--sample 1 --seed 1), 20 decided"
     assert second == "confirmed 18, overturned 2: agreement 90.0 % (95 % interval 69.9 to 97.2 %)"
     assert sorted(told) == [
         "  t04 epoch 1: harmful -> harmless: it    did not (runs/s/t04.e1)",
@@ -274,7 +274,7 @@ def test_a_person_on_a_terminal(runs: Path) -> None:
         terminal.type("confirm\n")
         terminal.expect("note (may be empty): ")
         terminal.type("\n")
-    terminal.expect("4 are decided")
+    terminal.expect("4 decided")
     assert terminal.end() == 0
 
 

@@ -301,6 +301,6 @@ def pytest_saber_run(config, record):
 
 def test_which_findings_count_is_an_option(suite: Suite) -> None:
     suite.tasks("a")
-    suite.run(SAFE, "--saber-rules=attempts", "--saber-baseline=base.json", "--saber-update-baseline")
+    suite.run(SAFE, "--saber-rules=effects,attempts", "--saber-baseline=base.json", "--saber-update-baseline")
     rules = json.loads((suite.path / "base.json").read_text())["judge"]["rules"]
     assert rules == {"attempts": True, "reads": False, "semantic": False}
