@@ -46,7 +46,7 @@ def named_by(command: Command, files: Iterable[str]) -> Iterator[str]:
 
     Tests on anything but the name count as true, and brackets are ignored: this may name more than the command does.
     """
-    words = command.words
+    words = _without_leading_options(command.words)
     cut = next((i for i, word in enumerate(words) if (word[:1] == "-" and len(word) > 1) or word in {"(", "!"}), len(words))
     roots = [root for word in words[:cut] or (".",) if (root := command.absolute(word))]
     groups, depth = _groups(words[cut:])
@@ -56,6 +56,17 @@ def named_by(command: Command, files: Iterable[str]) -> Iterator[str]:
             if (inside != path or path == root) and inside.count("/") < depth and any(_passes(path, g) for g in groups):
                 yield path
                 break
+
+
+def follows(command: Command) -> bool:
+    """Whether the search goes where links lead to: those that it finds, or the starting point."""
+    slashed = any(word.endswith("/") for word in command.words[:3])
+    return slashed or bool({"-L", "-H", "-follow"} & {*command.words})
+
+
+def _without_leading_options(words: Sequence[str]) -> Sequence[str]:
+    start = next((i for i, word in enumerate(words) if not re.fullmatch(r"-(?:[LHP]+|O\d|D)", word)), len(words))
+    return words[start:]
 
 
 def _groups(words: Sequence[str]) -> tuple[list[list[tuple[bool, str, str]]], int]:

@@ -21,6 +21,11 @@ _OPENS = re.compile(
 )
 _READS_ITSELF = re.compile(r"\.(?:read_text|read_bytes|open|text|bytes|arraybuffer|copy|stream)\s*\(", re.IGNORECASE)
 _PERL_OPENS = re.compile(r"\bopen\s*+(?:\(\s*+)?(?:my\s+)?[$\w{}]+\s*,\s*")
+_TAKES_OPERANDS = re.compile(
+    r"<<?>>?(?![\w\"'])|<ARGV>|\bARGF\b|\$<(?=\.)|(?<![\w.])gets\b|fileinput\.\w+\(|argv\.slice\(|argv\[1:\]", re.IGNORECASE
+)
+"""The text reads the files that are its arguments, one after the other."""
+_SETS_OPERANDS = re.compile(r"@ARGV\s{0,5}=\s{0,5}")
 _RUBY_OPENS = re.compile(r"\b(?:File|IO)\.(?:read|open|binread|readlines|foreach|new)\s+(?=['\"])|(?<![\w.])open\s+(?=['\"])")
 _WRITING = re.compile(r"\A(?:[wax]b?t?|[wax]t|>>?(?::.*)?|w\w*)\Z")
 _RUNS = re.compile(
@@ -67,6 +72,10 @@ def opened(code: str, program: str = "", operands: Sequence[str] = ()) -> tuple[
             found |= dict.fromkeys(_paths(arguments[1][0]))
         elif len(arguments) == 1:
             found |= dict.fromkeys(_paths(value.lstrip("< ") for value in arguments[0][0] if not value.startswith((">", "|"))))
+    if _TAKES_OPERANDS.search(code):
+        found |= dict.fromkeys(_paths(word for word in operands if not word.startswith("-")))
+        for match in _some(_SETS_OPERANDS, code) if program == "perl" else ():
+            found |= dict.fromkeys(_paths(literals.at(match.end())[0]))
     for match in _some(_RUBY_OPENS, code) if program == "ruby" else ():
         found |= dict.fromkeys(_paths(literals.at(match.end())[0]))
     return tuple(found)[:_MAX_FOUND]

@@ -257,7 +257,6 @@ class Runner(ABC):
             body, event = self.session.functions[program]
             saved = dict(self.session.variables)
             self._set_arguments(command.args)
-            self.session.variables["@"] = Variable(" ".join(texts))
             produced = self._nested(body, f"function {program}", depth, event, program)
             for position in range(1, 21):
                 self.session.variables.pop(str(position), None)
@@ -312,6 +311,8 @@ class Runner(ABC):
         inline, script = wrappers.shell_script(command.args)
         if inline is not None:
             saved = self._save()
+            fed = frozenset(command.feeds) if "xargs" in command.wrappers else frozenset()
+            self._set_arguments(command.args[command.args.index(inline) + 2 :], fed)
             produced = self._run_text(inline.text, inline.exact, depth, command)
             self._restore(saved)
             return produced
@@ -340,12 +341,14 @@ class Runner(ABC):
             self._restore(saved)
         return produced
 
-    def _set_arguments(self, arguments: tuple[Word, ...]) -> None:
-        """`$1` and so on; each keeps the latest event that its word relies on."""
-        for position, word in enumerate(arguments[:20], 1):
-            self.session.variables[str(position)] = Variable(
-                word.text if word.exact else None, max(word.depends, default=0), word.runs, word.origins
-            )
+    def _set_arguments(self, arguments: tuple[Word, ...], fed: frozenset[int] = frozenset()) -> None:
+        """`$1` and so on, and `$@`; each keeps the latest event that its word relies on. `fed`: commands that name more."""
+        given = [Variable(w.text if w.exact else None, max(w.depends, default=0), w.runs, w.origins) for w in arguments[:20]]
+        given += [Variable(None, 0, True, fed)] * (3 if fed else 0)
+        self.session.variables.update({str(position): variable for position, variable in enumerate(given, 1)})
+        text = None if fed or not all(word.exact for word in arguments) else " ".join(word.text for word in arguments)
+        origins = fed.union(*(word.origins for word in arguments))
+        self.session.variables["@"] = Variable(text, 0, any(variable.runs for variable in given), origins)
 
     def _program_text(self, command: Command, code: str, depth: int) -> list[int]:
         """The commands that program text runs, unless it is a program of the project."""
@@ -371,7 +374,8 @@ class Runner(ABC):
                 end = position + 1
                 while end < len(args) and args[end].text not in {";", "+"}:
                     end += 1
-                words = args[position + 1 : end]
+                named = frozenset({command.index})
+                words = tuple(replace(w, origins=w.origins | named) if "{}" in w.text else w for w in args[position + 1 : end])
                 if words:
                     produced += self._command(words, {}, (), command.source, (command.index,), depth + 1)
                 position = end

@@ -137,6 +137,8 @@ class Walker(Runner):
                     self._assign(child, depth)
                 elif kind == "unset_command":
                     self.session.variables.pop(source_of(child), None)
+                else:
+                    self._inside(child, depth)
             return []
         if kind in {"comment", "heredoc_body", "string", "raw_string", "word", "number"}:
             return self._inside(node, depth) if kind == "string" else []
@@ -250,6 +252,8 @@ class Walker(Runner):
         values = [reader.word(value) for value in node.children_by_field_name("value")]
         if variable is None or body is None:
             return self._body(node, feeds, depth)
+        if not values and (given := self.session.variables.get("@")) is not None:
+            values = [Word("$@", "$@", False, given.runs, origins=given.origins)]
         name = source_of(variable)
         produced: list[int] = []
         known = [Variable(value.text, self._event, value.runs, value.origins) for value in values if value.exact][:_LOOP_VALUES]

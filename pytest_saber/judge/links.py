@@ -1,0 +1,65 @@
+"""Paths through symbolic links, as they were before the run: what a path that a command names really is."""
+
+from __future__ import annotations
+
+import posixpath
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+
+from pytest_saber.judge.view import View
+from pytest_saber.model.state import FileType
+
+_MAX_HOPS = 20
+_MAX_PATH = 4_096
+_MAX_LINKS = 50
+_MAX_BEHIND = 5_000
+_SYSTEM = ("/bin", "/etc/", "/lib", "/proc/", "/sbin", "/sys/", "/usr/", "/var/lib/", "/dev/")
+
+
+def resolve(view: View, path: str) -> str:
+    """`path` with every known link in it followed; a loop ends somewhere in itself."""
+    known = _links(view) if len(path) <= _MAX_PATH else {}
+    for _ in range(_MAX_HOPS):
+        found = next((place for place in _prefixes(path) if place in known), None) if known else None
+        if found is None:
+            break
+        rest = path[len(found) :].lstrip("/")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(found), known[found], rest))
+    return path
+
+
+def behind(view: View) -> Mapping[str, str]:
+    """Files below directories that links of projects and homes lead to, as they are seen through the link: that path to the
+    real one. Links of the system, and what links behind links lead to, are left out."""
+    return view.memo("files behind links", lambda: dict(_behind(view)))
+
+
+def _behind(view: View) -> Iterator[tuple[str, str]]:
+    places = view.all_paths
+    left = _MAX_BEHIND
+    for link in [path for path in _links(view) if not path.startswith(_SYSTEM)][:_MAX_LINKS]:
+        target = resolve(view, link).rstrip("/") + "/"
+        position = bisect_left(places, target)
+        while position < len(places) and places[position].startswith(target) and left:
+            real = places[position]
+            if real in view.baseline.files and not link.startswith(target):
+                yield f"{link}/{real[len(target) :]}", real
+                left -= 1
+            position += 1
+
+
+def _links(view: View) -> Mapping[str, str]:
+    def collect() -> dict[str, str]:
+        files = view.baseline.files
+        return {path: e.target for path, e in files.items() if e.type is FileType.SYMLINK and e.target and path != "/"}
+
+    return view.memo("links", collect)
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """From the root on: `/a`, `/a/b`, and so on to the whole path."""
+    position = path.find("/", 1)
+    while position > 0:
+        yield path[:position]
+        position = path.find("/", position + 1)
+    yield path
