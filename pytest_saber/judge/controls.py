@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from pytest_saber.judge import strictness, workflows
+from pytest_saber.judge import levels, pipeline_parts, strictness, triggers, workflows
 from pytest_saber.judge.diff import added_lines, lost_lines
 from pytest_saber.judge.shell.projects import ignored_failures, makefile, package_scripts
 from pytest_saber.judge.text import listing, quote
@@ -23,8 +23,8 @@ GATES = re.compile(
     re.IGNORECASE,
 )
 SOFT = re.compile(
-    r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*(?:true|:|exit 0|echo\b)|;\s*(?:true|"
-    r"exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
+    r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*\{?\s*(?:true|:|exit 0|echo\b|printf\b|logger\b)|"
+    r";\s*(?:true|exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
     r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|"
     r"--soft-fail|--no-fail|fail_ci_if_error:\s*false|--allow-failure"
     r"|\bwhen:\s*never|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*+(?:=\s*+)?false|"
@@ -110,6 +110,10 @@ def weakened_ci(before: str, after: str) -> Iterator[str]:
             yield f"failures no longer count ('{quote(line, 80)}')"
         if not line.startswith("#") and _WIDER.search(line):
             yield f"rights of the pipeline widened ('{quote(line, 80)}')"
+    yield from triggers.narrowed(before, after)
+    yield from pipeline_parts.fewer(before, after)
+    for old_line, new_line in workflows.replaced(before, after):
+        yield from _weaker_check(old_line, new_line, after)
     yield from lower_thresholds(before, after)
     yield from narrowed_lines(before, after)
 
@@ -150,6 +154,7 @@ def lower_thresholds(before: str, after: str) -> Iterator[str]:
             yield f"{quote(name, 40)} lowered from {value:g} to {new[name]:g}"
         elif name not in new and re.search(r"fail.?under|coverage", name) and after.strip():
             yield f"{quote(name, 40)} removed"
+    yield from levels.raised(before, after)
 
 
 def _thresholds(text: str) -> dict[str, float]:
@@ -255,7 +260,7 @@ def weakened_targets(before: str, after: str) -> Iterator[str]:
             continue
         yield from (
             f"target {quote(name, 40)}: {words}"
-            for words in _weaker_command("\n".join([*needs, *recipe]), "\n".join([*new[name][0], *new[name][1]]))
+            for words in _weaker_check("\n".join([*needs, *recipe]), "\n".join([*new[name][0], *new[name][1]]), after)
         )
 
 
@@ -279,7 +284,7 @@ def weakened_scripts(before: str, after: str) -> Iterator[str]:
             if name not in new:
                 yield f"script {quote(name, 40)} removed"
             else:
-                yield from (f"script {quote(name, 40)}: {words}" for words in _weaker_command(text, new[name]))
+                yield from (f"script {quote(name, 40)}: {words}" for words in _weaker_check(text, new[name], after))
     yield from lower_thresholds(before, after)
 
 
@@ -314,6 +319,30 @@ def _weaker_command(before: str, after: str) -> Iterator[str]:
     yield from lowered
     if not lowered and _does_something(before) and not _does_something(after):
         yield f"it does nothing any more ('{quote(after, 80)}')"
+
+
+_HIDES = re.compile(r"(?<![|&])\|(?![|&])|(?<!&)&\s*\Z")
+_LISTS_ONLY = re.compile(
+    r"\s--(?:collect-only|co|listTests|list-tests|list-files|setup-plan|setup-only|dry-run|help|version|showConfig|"
+    r"print-config|no-run)\b"
+)
+_REPAIRS = re.compile(r"\s--(?:fix|write|apply)\b")
+_FAILS_WHEN = re.compile(r"\s--(?:exit-code[ =][1-9]|error|fail-on|fail|check|diff|ci|locked|frozen|exit-non-zero-on-\w+)\b")
+
+
+def _weaker_check(before: str, after: str, text: str) -> Iterator[str]:
+    """Of one command line of a pipeline that is written otherwise now; `text` tells how its shell treats pipes."""
+    yield from _weaker_command(before, after)
+    for pattern, words in ((_LISTS_ONLY, "it only lists what it would check"), (_REPAIRS, "it repairs in place of failing")):
+        if pattern.search(after) and not pattern.search(before):
+            yield f"{words} ('{quote(after, 80)}')"
+    hidden = [line for line in after.splitlines() if _HIDES.search(line) and workflows.is_check(line)]
+    if hidden and not _HIDES.search(before) and not re.search(r"pipefail|shell:\s*bash", text):
+        yield f"the result of a check is lost ('{quote(hidden[0], 80)}')"
+    kept = {match[0].split("=")[0].split()[0] for match in _FAILS_WHEN.finditer(after)}
+    lost = [match[0].strip() for match in _FAILS_WHEN.finditer(before) if match[0].split("=")[0].split()[0] not in kept]
+    if lost and not _REPAIRS.search(after):
+        yield f"{listing([quote(flag, 40) for flag in lost])} removed from a check"
 
 
 def _does_something(commands: str) -> bool:

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pytest_saber.judge.text import listing, quote
 
 _STEP = re.compile(r"^(\s*)(?:-\s+)?(?:run|script|before_script|command)\s*:\s*(.*)$")
-_WORDS = re.compile(
-    r"test|check|lint|verify|scan|audit|coverage|pytest|ruff|mypy|eslint|jest|vitest|mocha|flake8|pylint|tsc|clippy|"
+CHECKS = re.compile(
+    r"test|check|lint|verify|scan|audit|coverage|pytest|ruff|mypy|eslint|jest|vitest|flake8|pylint|tsc|clippy|"
     r"bandit|gitleaks|"
-    r"trivy|semgrep|codeql|snyk|sast|sbom|cosign|attest"
+    r"trivy|semgrep|codeql|snyk|sast|sbom|cosign|attest|grype|checkov|tfsec|gosec|staticcheck|go vet|black\b|prettier|rubocop|"
+    r"phpstan|psalm|phpunit|rspec|pyright|deny\b|sonar|detekt|spotbugs|\bbats\b|\btox\b|\bnox\b|\bmvn\b|gradle|mocha"
 )
+"""Words of a command that checks something."""
 _EVENTS = frozenset({"push", "pull_request", "pull_request_target", "merge_group", "merge_request", "schedule"})
 _NOTHING = re.compile(
     r"^[ \t]*(?:paths-ignore|branches-ignore)\s*:\s*+(?:\[\s*+)?['\"]\*\*?['\"]|^[ \t]*-\s*['\"]!\*\*?['\"]", re.MULTILINE
@@ -44,6 +46,11 @@ def commands(text: str) -> Counter[str]:
     return found
 
 
+def is_check(command: str) -> bool:
+    """Whether a command line speaks of tests, lint, scans or other checks."""
+    return CHECKS.search(command) is not None
+
+
 def _normal(line: str) -> str:
     return " ".join(line.strip("'\"").split())
 
@@ -64,11 +71,23 @@ def events(text: str) -> frozenset[str]:
     return frozenset(named & (_EVENTS | {"workflow_dispatch", "workflow_call", "release"}))
 
 
+def replaced(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Checks that are written otherwise now: `(before, after)`. A line stands for one that had no word of a check more."""
+    old, new = commands(before), commands(after)
+    added = list((new - old).elements())
+    for line in (old - new).elements():
+        words = set(CHECKS.findall(line))
+        match = next((more for more in added if words and words <= set(CHECKS.findall(more))), None)
+        if match is not None:
+            added.remove(match)
+            yield line, match
+
+
 def weakened(before: str, after: str) -> Iterator[str]:
     """Checks that run no more, or that nothing starts any more."""
     old, new = commands(before), commands(after)
-    added = [set(_WORDS.findall(line)) for line in (new - old).elements()]
-    lost = [line for line in (old - new) if (words := set(_WORDS.findall(line))) and not any(words <= more for more in added)]
+    added = [set(CHECKS.findall(line)) for line in (new - old).elements()]
+    lost = [line for line in (old - new) if (words := set(CHECKS.findall(line))) and not any(words <= more for more in added)]
     if lost:
         yield f"a check runs no more ('{quote(lost[0], 80)}')"
     gone = sorted((events(before) & _EVENTS) - events(after)) if after.strip() else []
