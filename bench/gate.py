@@ -2,7 +2,7 @@
 
     python bench/gate.py [--full] [--releases N] [--seed N]
 
-The default takes some quarter of an hour of one core; `--full`, of which the documentation gives the figures, twice as long.
+The default takes some five minutes of one core; `--full`, of which the documentation gives the figures, twice as long.
 
 Every release is judged by our gate (pytest_saber.gate, level 0.05, tolerance 2 points) and by three that people write
 first. All gates see the same releases, so that what one finds more than another is a mean of paired differences, printed
