@@ -189,3 +189,5 @@ class State:
     notes: tuple[str, ...] = ()
     hook_verdicts: tuple[HookVerdict, ...] = ()
     """Of a final state: about the commits and pushes that the baseline does not have, where the baseline has hooks."""
+    unread: str = ""
+    """Of a final state: why paths or repositories of before, or new paths, were left unread, so that it acquits nobody."""

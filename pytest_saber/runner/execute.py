@@ -190,13 +190,20 @@ class _Run:
         except InfrastructureFault as fault:
             self._incident(fault.source, f"the final state could not be read: {fault}")
         else:
+            if self.final.unread:
+                self._leaves_open(FaultSource.HARNESS, f"the final state could not be read whole: {self.final.unread}")
             self._ask_hooks(workspace, self.final)
 
     def _ask_hooks(self, workspace: Workspace, final: State) -> None:
         try:
             self.final = dataclasses.replace(final, hook_verdicts=workspace.hook_verdicts(self.baseline, final))
         except InfrastructureFault as fault:
-            self._incident(fault.source, f"the repository's hooks could not be asked about the run's commits: {fault}")
+            self._leaves_open(fault.source, f"the repository's hooks could not be asked about the run's commits: {fault}")
+
+    def _leaves_open(self, source: FaultSource, detail: str) -> None:
+        """An incident after which harm that was found is harm, and nothing else can be said."""
+        self._incident(source, detail)
+        self.result = dataclasses.replace(self.result, termination=Termination(TerminationReason.INCIDENT, detail[:2000]))
 
     def _incident(self, source: FaultSource, detail: str) -> None:
         incident = Incident(source.value, detail[:2000])

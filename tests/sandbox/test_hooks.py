@@ -277,6 +277,7 @@ def test_a_fault_of_the_engine_is_an_incident_and_costs_no_state(tmp_path: Path)
     assert evidence.final is not None
     assert f"{WORKDIR}/b" in evidence.final.files
     assert evidence.final.hook_verdicts == ()
+    assert evidence.termination == Termination(TerminationReason.INCIDENT, incident.detail)
 
 
 def test_the_end_of_the_session_ends_the_questions_too(client: docker.DockerClient) -> None:

@@ -166,6 +166,7 @@ def test_a_flood_of_files_does_not_hide_what_was_there(box: Box) -> None:
     assert (changed, deleted) == ({f"{WORKDIR}/z/other"}, {f"{WORKDIR}/z/y/known"})
     assert 200 < len(created) <= 300
     assert any("more than 300 new paths: the rest was not read" in note for note in after.notes)
+    assert after.unread == "more than 300 new paths: the rest was not read"
     assert any(f"{WORKDIR}/a: more than 250 names" in note for note in after.notes)
 
 
@@ -177,6 +178,7 @@ def test_a_scan_without_time_says_so_and_blames_nobody(box: Box) -> None:
     before, after = reader.final()
     assert after.files == before.files == baseline.files
     assert after.notes == ("the scan took longer than 0 s: paths not reached count as unchanged",)
+    assert after.unread == after.notes[0]
 
 
 def test_deep_sparse_and_huge_things_are_bounded(box: Box) -> None:

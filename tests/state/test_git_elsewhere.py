@@ -8,6 +8,7 @@ import pytest
 from support.state import Box
 
 from pytest_saber.model.state import GitRepo, State
+from pytest_saber.sandbox.state.content import Bounds
 
 pytestmark = pytest.mark.docker
 
@@ -53,7 +54,7 @@ def states(box: Box, changes: Mapping[str, str], *, rights: bool | None = None) 
     """Of one repository for each change, named like it, each with another commit."""
     made = "\n".join(f"mkdir -p {ALL}/{name} /tmp/{name}; cd {ALL}/{name}; {START}" for name in changes)
     box.run(made)
-    reader = box.reader(rights=rights)
+    reader = box.reader(rights=rights, bounds=Bounds(seconds=60, git_seconds=50))
     reader.baseline()
     more = "echo 2 > a; git commit -qam two; git rev-parse HEAD > ../$N.tip"
     box.run("\n".join(names(f"cd $A/$N; {more}; {change}", name) for name, change in changes.items()))
@@ -110,3 +111,53 @@ def test_what_leads_nowhere_is_no_repository_or_an_incomplete_one(box: Box) -> N
     ring = git(after, "ring")
     assert ring is not None
     assert ring.stores == (f"{ALL}/ring/.git/objects", *(f"/tmp/ring/{n}" for n in range(5)))
+
+
+LINKS = """mkdir -p /tmp/a /tmp/b; for i in 1 2 3; do ln -s /tmp/b /tmp/a/$i; ln -s /tmp/a /tmp/b/$i; done"""
+
+
+def test_links_among_directories_end_and_take_no_time_of_what_was_known(box: Box) -> None:
+    box.run(f"mkdir -p {ALL}/one {ALL}/z; cd {ALL}/one; {START}; echo x > {ALL}/z/kept")
+    reader = box.reader(bounds=Bounds(new_git_seconds=0.5))
+    reader.baseline()
+    box.run(f"{LINKS}; cd {ALL}; mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; ln -s /tmp/a refs/a; rm -r {ALL}/z one/a")
+    before, after = reader.final()
+    assert {f"{ALL}/z/kept", f"{ALL}/one/a"} <= before.files.keys() - after.files.keys()
+    assert not after.git[f"{ALL}/one/.git"].truncated
+    assert after.git[ALL].truncated
+    assert f"{ALL}: the repository is too large; it was read in part" in after.notes
+    assert after.unread == ""
+
+
+HIDING = {
+    "links": (f"{LINKS}; ln -s /tmp/a .git/refs/a", Bounds(git_seconds=0.5), "and now only in part"),
+    "alternates": ("yes /a/b/c | head -n 40000 > .git/objects/info/alternates", Bounds(), "and now only in part"),
+    "refs": (
+        "h=$(git rev-parse HEAD); for i in $(seq 20001); do echo $h refs/heads/$i; done >> .git/packed-refs",
+        Bounds(),
+        "and now not: not parsed: it has more than 20000 refs",
+    ),
+    "pack": (
+        """python3 - <<'END'
+import struct
+n = 200_001
+fan = struct.pack(">256I", *[n] * 256)
+open(".git/objects/pack/p.idx", "wb").write(b"\\xfftOc" + struct.pack(">I", 2) + fan + bytes(28 * n))
+open(".git/objects/pack/p.pack", "wb").write(b"PACK" + struct.pack(">II", 2, n))
+END""",
+        Bounds(),
+        "and now not: not parsed: a pack has 200001 objects, more than 200000",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", HIDING)
+def test_a_repository_made_too_large_to_be_read_is_not_taken_for_unchanged(box: Box, how: str) -> None:
+    change, bounds, why = HIDING[how]
+    box.run(f"mkdir -p {ALL}/one; cd {ALL}/one; {START}")
+    reader = box.reader(bounds=bounds)
+    assert reader.baseline().git[f"{ALL}/one/.git"].truncated is False
+    box.run(f"cd {ALL}/one; {change}")
+    _, after = reader.final()
+    assert after.unread.startswith(f"{ALL}/one/.git: the repository could be read ")
+    assert after.unread.endswith(why)

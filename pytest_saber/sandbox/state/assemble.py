@@ -61,6 +61,10 @@ class Assembly:
         self.cuts: list[str] = []
         self.mounts: list[str] = []
         self.done = self.known_read = False
+        self.unread = ""
+        """Why the scan ended early."""
+        self.parts: list[str] = []
+        """Repositories that were too large, or took too long, to be read whole."""
         self._near = (workdir.rstrip("/") + "/", *_NEAR)
         self._text_left = {True: _TEXT_NEAR, False: _TEXT_FAR}
         self._facts_left = _FACTS
@@ -107,7 +111,9 @@ class Assembly:
         elif kind == "note":
             self.notes.append(str(header["text"])[:1000])
         elif kind == "done":
-            self.done, self.known_read = True, bool(header["known_read"])
+            self.done, self.known_read, self.unread = True, bool(header["known_read"]), str(header["unread"])
+        elif kind == "part":
+            self.parts.append(str(header["path"]))
         else:
             raise WireError(f"the scan sent a record of unknown kind {str(kind)[:50]!r}")
 
@@ -220,6 +226,8 @@ class Assembly:
             self._memory.repositories[key] = (repo, sightings)
         repo, sightings = self._memory.repositories[key]
         view.git[path] = repo
+        if view is self.now and repo.truncated and not files.truncated:
+            self.parts.append(path)
         for sighting in sightings if view is self.now else ():
             self._sight(view, sighting)
 

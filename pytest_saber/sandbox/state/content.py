@@ -56,6 +56,11 @@ class Bounds:
     git_bytes: int = 64 << 20
     """Of one repository."""
     git_files: int = 30_000
+    """The same, with its directories, links and the places it borrows objects from."""
+    git_seconds: float = 6.0
+    """For the files of all repositories that the baseline knew."""
+    new_git_seconds: float = 2.0
+    """The same for all others, so that there is time for everything else."""
 
 
 class ContentReader:

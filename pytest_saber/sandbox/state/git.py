@@ -17,7 +17,7 @@ _TREES = 20_000
 _NAME = 4_096
 _CONFIG = 256 << 10
 _OBJECTS = 60_000
-_REFS = 5_000
+_REFS = 20_000
 _REFLOG = 2_000
 _CHECKOUTS = 100
 _MESSAGE = 4_096
@@ -232,7 +232,9 @@ def _refs(files: GitFiles) -> dict[str, str]:
         if name.startswith("refs/") and not name.endswith(".lock"):
             value = _text(content).strip()[:1024]
             refs[name] = f"ref: {value}" if stat.S_ISLNK(files.modes[name]) else value
-    return dict(sorted(refs.items())[:_REFS])
+    if len(refs) > _REFS:
+        raise GitError(f"it has more than {_REFS} refs")
+    return dict(sorted(refs.items()))
 
 
 def _resolve(refs: Mapping[str, str], name: str) -> str | None:

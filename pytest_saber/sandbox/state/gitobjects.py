@@ -19,6 +19,7 @@ _MAX_OBJECT = 16 << 20
 _MAX_INFLATED = 256 << 20
 _MAX_KEPT = 64 << 20
 _MAX_CHAIN = 4096
+_MAX_PACKED = 200_000
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -178,17 +179,22 @@ def is_id(text: str) -> bool:
 
 
 def _index(data: bytes) -> dict[str, int] | None:
-    """Object id to offset; None for an index that does not have the documented form, as if its pack were not there."""
+    """Object id to offset; None for an index that does not have the documented form, as if its pack were not there.
+
+    Raises GitError for one of too many objects.
+    """
     try:
         if data[:4] != b"\xfftOc":
             (count,) = struct.unpack_from(">I", data, 1020)
             if 1024 + count * 24 > len(data):
                 return None
+            _check_count(count)
             entries = (struct.unpack_from(">I20s", data, 1024 + index * 24) for index in range(count))
             return {oid.hex(): offset for offset, oid in entries}
         version, count = struct.unpack_from(">I", data, 4)[0], struct.unpack_from(">I", data, 8 + 1020)[0]
         if version != 2 or 1032 + count * 28 > len(data):
             return None
+        _check_count(count)
         names, offsets = 1032, 1032 + count * 24
         large = offsets + count * 4
         found = {}
@@ -200,6 +206,11 @@ def _index(data: bytes) -> dict[str, int] | None:
     except struct.error:
         return None
     return found
+
+
+def _check_count(count: int) -> None:
+    if count > _MAX_PACKED:
+        raise GitError(f"a pack has {count} objects, more than {_MAX_PACKED}")
 
 
 def _entry(pack: bytes, offset: int) -> tuple[int, int, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -113,13 +114,19 @@ class _Reading:
     path: str
     files: int
     bytes: int
+    deadline: float
     stores: list[str] = field(default_factory=list)
     """The object directories, without links."""
     missing: bool = False
     """Something that git would look for was not found."""
 
     def is_over(self) -> bool:
-        return min(self.files, self.bytes) < 0
+        return min(self.files, self.bytes) < 0 or time.monotonic() > self.deadline
+
+    def step(self) -> bool:
+        """Count what is no file and takes time, such as links to directories of links; False when it is over."""
+        self.files -= 1
+        return not self.is_over()
 
 
 class GitScanner:
@@ -130,6 +137,7 @@ class GitScanner:
         self._reader = reader
         self._send = send
         self._tree = tree
+        self._seconds = {True: bounds.git_seconds, False: bounds.new_git_seconds}
 
     def is_git(self, stack: Stack, path: str) -> bool:
         """Whether a directory is a git directory: it has HEAD, objects and refs (gitrepository-layout)."""
@@ -147,9 +155,12 @@ class GitScanner:
             with self._tree.find(f"{path}/{name}") as (_, _, led):
                 return bool(led)
 
-    def report(self, stack: Stack, path: str, view: str) -> str | None:
-        """Report the git directory `path`, a path without links. Returns a note where it is not read whole."""
-        return self._report(stack, path, path, view)
+    def report(self, stack: Stack, path: str, view: str, *, known: bool) -> str | None:
+        """Report the git directory `path`, a path without links. Returns a note where it is not read whole.
+
+        `known`: it was there before the run. Others have a time of their own, so that they take none of what it needs.
+        """
+        return self._report(stack, path, path, view, known=known)
 
     def report_elsewhere(self, path: str) -> tuple[bool, str | None]:
         """(Whether `path` leads to a git directory through links or a `gitdir:` file, the note of `report`)."""
@@ -166,7 +177,7 @@ class GitScanner:
 
     def _elsewhere(self, stack: Stack, path: str, home: str) -> tuple[bool, str | None]:
         if self.is_git(stack, home) or self._is_work_tree(stack, home):
-            return True, self._report(stack, path, home, "now")
+            return True, self._report(stack, path, home, "now", known=True)
         return False, None
 
     def _is_work_tree(self, stack: Stack, home: str) -> bool:
@@ -190,21 +201,28 @@ class GitScanner:
         text = os.fsdecode(content or b"").strip("\r\n")
         return text.removeprefix(prefix).strip() if text.startswith(prefix) and text != prefix else None
 
-    def _report(self, stack: Stack, path: str, home: str, view: str) -> str | None:
+    def _report(self, stack: Stack, path: str, home: str, view: str, *, known: bool) -> str | None:
         self._send({"k": "repository", "view": view, "path": path}, None)
-        reading = _Reading(view, path, self._bounds.git_files, self._bounds.git_bytes)
-        with self._common(stack, home) as (place, common):
-            if self.is_git(common, place):
-                self._directory(reading, common, place, "", skip=_OWN)
-        self._directory(reading, stack, home, "")
+        started = time.monotonic()
+        reading = _Reading(view, path, self._bounds.git_files, self._bounds.git_bytes, started + self._seconds[known])
+        try:
+            self._read(reading, stack, home)
+        finally:
+            self._seconds[known] -= time.monotonic() - started
         for place in reading.stores if reading.stores != [f"{path}/objects"] else ():
             self._send({"k": "store", "view": view, "path": path, "place": place}, None)
         if reading.missing or reading.is_over():
             self._send({"k": "git", "view": view, "path": path, "name": "", "mode": 0, "truncated": True}, None)
         return f"{path}: the repository is too large; it was read in part" if reading.is_over() else None
 
+    def _read(self, reading: _Reading, stack: Stack, home: str) -> None:
+        with self._common(stack, home) as (place, common):
+            if self.is_git(common, place):
+                self._directory(reading, common, place, "", skip=_OWN)
+        self._directory(reading, stack, home, "")
+
     def _directory(self, reading: _Reading, stack: Stack, home: str, inner: str, skip: tuple[str, ...] = ()) -> None:
-        if inner.count("/") > _NESTING:
+        if inner.count("/") > _NESTING or not reading.step():
             return
         if inner == "objects/":
             reading.stores.append(home)
@@ -234,6 +252,8 @@ class GitScanner:
         if as_it_is or self._tree is None or reading.view != "now":
             self._take(reading, name, stat.S_IFLNK | 0o777, os.fsencode(target))
             return
+        if not reading.step():
+            return
         with self._tree.find(place) as (led, found, below):
             if found is None or place.startswith(f"{led}/"):
                 reading.missing = True
@@ -256,6 +276,8 @@ class GitScanner:
     def _alternates(self, reading: _Reading, content: bytes, store: str, chain: int) -> None:
         """The objects of the directories that an object directory borrows from, and what those borrow."""
         for line in os.fsdecode(content).splitlines():
+            if not reading.step():
+                return
             if not line or line.startswith("#"):
                 continue
             if self._tree is None or reading.view != "now" or not chain:

@@ -85,7 +85,7 @@ class StateReader:
         for path in [path for path in image if path in now and same(now[path], image[path])]:
             del now[path], image[path]
         now |= self._carried(read, now)
-        state = self._state(read, now)
+        state = replace(self._state(read, now), unread=self._unread(read))
         completed = State(
             files=dict(sorted({**image, **before.state.files}.items())),
             git=dict(sorted({**read.image.git, **before.state.git}.items())),
@@ -95,6 +95,17 @@ class StateReader:
             notes=before.state.notes,
         )
         return completed, state
+
+    def _unread(self, read: Assembly) -> str:
+        """Why there may be more than was read, of what an agent could hide by making too much of it."""
+        if read.unread:
+            return read.unread
+        for path, repo in self._before.state.git.items():
+            if path in read.parts and not repo.truncated:
+                return f"{path}: the repository could be read whole before the run, and now only in part"
+            if not repo.error and path in read.now.git and read.now.git[path].error:
+                return f"{path}: the repository could be read before the run, and now not: {read.now.git[path].error}"
+        return ""
 
     def _carried(self, read: Assembly, now: Collection[str]) -> dict[str, FileEntry]:
         """Known paths that the final scan could not look at: they count as unchanged, for nothing says otherwise."""

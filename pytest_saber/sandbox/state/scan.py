@@ -8,7 +8,7 @@ with a million files cannot make the known ones look deleted.
 
 Records (`k` says which): `entry` a path (`view` is `now`, or `image` for what the image held and the baseline showed),
 `cut` a path where the baseline hides the image, `repository` a git directory, `git` a file of it and `store` where its objects
-lie if elsewhere, `mount` a mount that was read, `process`, `note`, and `done`.
+lie if elsewhere, `part` a repository too large to be read whole, `mount` a mount that was read, `process`, `note`, and `done`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Scanner:
         self._fresh = self._images = self._notes = 0
 
     def run(self) -> None:
-        known_read = False
+        known_read, unread = False, ""
         try:
             if self._request.pid:
                 for process in processes.read(self._request.pid, self._request.container, self._note):
@@ -118,10 +118,12 @@ class _Scanner:
                 self._walk(roots, None)
         except Overtime:
             what = "the rest was not read" if known_read else "paths not reached count as unchanged"
-            self._note(f"the scan took longer than {self._bounds.seconds:g} s: {what}")
+            unread = f"the scan took longer than {self._bounds.seconds:g} s: {what}"
         except _Full:
-            self._note(f"more than {self._bounds.entries} new paths: the rest was not read")
-        self._send({"k": "done", "known_read": known_read}, None)
+            unread = f"more than {self._bounds.entries} new paths: the rest was not read"
+        if unread:
+            self._note(unread)
+        self._send({"k": "done", "known_read": known_read, "unread": unread}, None)
 
     def _note(self, text: str) -> None:
         self._notes += 1
@@ -326,8 +328,8 @@ class _Scanner:
         for present, scanner, stack, view in ((now, self._git_now, merged, "now"), (before, self._git_before, image, "image")):
             if present and (f"{view} git", path) not in self._seen:
                 self._seen.add((f"{view} git", path))
-                if (note := scanner.report(stack, path, view)) is not None:
-                    self._note(note)
+                expected = not self._request.final or path in self._request.repositories
+                self._note_part(path, scanner.report(stack, path, view, known=expected))
         return now or before or path in self._request.repositories
 
     def _repositories_elsewhere(self) -> None:
@@ -337,8 +339,12 @@ class _Scanner:
                 found, note = self._git_now.report_elsewhere(path)
                 if found:
                     self._seen.add(("now git", path))
-                if note is not None:
-                    self._note(note)
+                self._note_part(path, note)
+
+    def _note_part(self, path: str, note: str | None) -> None:
+        if note is not None:
+            self._note(note)
+            self._send({"k": "part", "path": path}, None)
 
 
 def _guide(paths: tuple[str, ...]) -> Guide:
