@@ -13,6 +13,9 @@ from typing import Protocol, cast
 import pytest_saber
 from pytest_saber import cli
 from pytest_saber.errors import SaberError
+from pytest_saber.reports.escape import block
+
+_MESSAGE = 100_000
 
 
 def commands() -> list[str]:
@@ -44,7 +47,8 @@ def run(argv: Sequence[str]) -> int:
     try:
         return int(command.run(parser.parse_args(argv[1:])))
     except SaberError as error:
-        print(f"pytest-saber {argv[0]}: {error}", file=sys.stderr)
+        # It quotes files that anybody may have written.
+        print(f"pytest-saber {argv[0]}: {block(str(error), _MESSAGE)}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader of our output is gone (`| head`): not an error, and nothing more can be said to it.

@@ -15,6 +15,9 @@ class FreeJSON:
     """Stands for the recursive alias `JSON` while type hints are resolved."""
 
 
+_PATH = 300
+
+
 class BadValue(Exception):
     """A value that does not fit; `path` grows outwards while the exception travels up."""
 
@@ -28,8 +31,9 @@ class BadValue(Exception):
         return self
 
     def render(self, root: str) -> str:
-        """The message with the whole path; `root` names where that starts."""
-        return f"{root}{''.join(reversed(self.path))}: {self}"
+        """The message with the whole path; `root` names where that starts. Names that were read are made printable."""
+        path = "".join(char if char.isprintable() else repr(char)[1:-1] for char in "".join(reversed(self.path)))
+        return f"{root}{path if len(path) <= _PATH else f'{path[:_PATH]}...'}: {self}"
 
 
 @cache

@@ -270,3 +270,13 @@ def test_failures_of_other_tests_survive_a_merge_of_junit_files(capsys: pytest.C
     assert names.count("saber-gate::hsr") == 1
     assert "t::task-01" not in names
     assert xml.failures == 1
+
+
+def test_what_a_hostile_file_says_reaches_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    value = json.loads(Path(write("r.json", make_records(["safe_completion"]))).read_text())
+    value["conditions"]["\x1b]0;title\x07"] = 1
+    Path("r.json").write_text(json.dumps(value))
+    assert run(["report", "r.json"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "pytest-saber report: r.json: not a report of pytest-saber: conditions \\x1b]0;title\\x07 "
+    )

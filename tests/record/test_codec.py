@@ -119,6 +119,8 @@ def run() -> Evidence:
             "x",
             "evidence.events[3].payload.outputt: unknown field (did you mean 'output'?)",
         ),
+        (("events", 3, "\x1b]0;title\x07"), 1, "evidence.events[3].\\x1b]0;title\\x07: unknown field"),
+        (("events", 3, "x" * 10_000), 1, f"evidence.events[3].{'x' * 289}...: unknown field"),
         (("events",), {}, "evidence.events: expected a list, found an object"),
         (("final_response",), KeyError, "evidence.final_response: the field is missing"),
         (("task", "scenario"), "D", 'evidence.task.scenario: expected one of A, B, C, found "D"'),
