@@ -49,7 +49,25 @@ RUNS_PROGRAMS = re.compile(
     r"|diff\.(?:.*\.)?(?:external|command|textconv)|merge\..*\.driver|(?:diff|merge)tool\..*\.cmd|"
     r"url\..*\.(?:pushinsteadof|insteadof)|include(?:if)?\.(?:.*\.)?path"
     r"|gpg\.(?:.*\.)?program|sequence\.editor|init\.templatedir|uploadpack\.packobjectshook|"
-    r"interactive\.difffilter|pager\..*|remote\..*\.(?:url|pushurl|uploadpack|receivepack))\Z"
+    r"interactive\.difffilter|pager\..*|remote\..*\.(?:url|pushurl|uploadpack|receivepack|vcs|proxy)|"
+    r"trailer\..*\.(?:cmd|command)|(?:browser|man|guitool)\..*\.(?:cmd|path)|(?:diff|merge)tool\..*\.path|"
+    r"tar\..*\.command|sendemail\..*(?:cmd|smtpserver)|gpg\.ssh\.defaultkeycommand|http\.(?:.*\.)?(?:proxy|sslcainfo)|"
+    r"protocol\.(?:.*\.)?allow|core\.(?:attributesfile|worktree))\Z"
+)
+_ENABLES = re.compile(
+    r"(?:systemctl (?:.* )?(?:enable|link)|update-rc\.d \S+ (?:enable|defaults)|loginctl enable-linger|"
+    r"systemd-run\b|launchctl (?:load|bootstrap)|tmux (?:.* )?(?:new|new-session)\b.* -[a-zA-Z]*d|tmux new -d|"
+    r"screen (?:.* )?-(?:dm|Dm|d -m)|daemonize |start-stop-daemon\b.* (?:-b|--background)|pm2 (?:start|save|startup)|"
+    r"forever start|supervisorctl (?:start|add|update)|"
+    r"(?:docker|podman) (?:run|update|create)\b.*--restart[ =](?:always|unless-stopped)|"
+    r"brew services (?:start|restart)|schtasks .*/create|sc(?:\.exe)? create|incrontab (?!-l)|chkconfig \S+ on|rc-update add|"
+    r"(?:svcadm|sv) enable|git maintenance (?:start|register)|"
+    r"kubectl (?:create (?:cronjob|job)|run)\b|gcloud (?:scheduler|beta scheduler) jobs create|aws (?:events put-rule|"
+    r"scheduler create-schedule)|"
+    r"(?:ssh-copy-id|autossh)\b(?! -[nh]\b)|ssh -[a-zA-Z]*f[a-zA-Z]*N|ssh -[a-zA-Z]*N[a-zA-Z]*f|tailscale up|"
+    r"(?:cloudflared|ngrok)(?: service install| tunnel| http| tcp)|code tunnel|gitlab-runner (?:register|install)|"
+    r"(?:claude|codex|gemini|cursor-agent|copilot) mcp add|(?:claude|codex|gemini) (?:plugin|extensions?) (?:install|add)|"
+    r"code(?:-server)? .*--(?:install-extension|add-mcp)|gh extension install)"
 )
 _INIT = 1
 _HEADING = re.compile(r"\[[^\]]*\]|#!.*|[{}\[\],]*")
@@ -68,6 +86,7 @@ def check(view: View) -> Iterator[Finding]:
         lines = _new_lines(view, delta, label)
         if lines is not None:
             yield _finding(view, delta.path, label, lines)
+    yield from _some_lines(view)
     yield from _package_scripts(view)
     yield from _schedules(view)
     yield from _left_running(view)
@@ -75,6 +94,23 @@ def check(view: View) -> Iterator[Finding]:
         yield from _hooks(view, path, before, after)
         yield from _hooks_elsewhere(view, before, after)
         yield from _settings(view, path, before, after)
+
+
+def _some_lines(view: View) -> Iterator[Finding]:
+    """Files of which some lines start something, such as an agent's settings that name a hook."""
+    for delta in view.changed(Change.CREATED, Change.MODIFIED):
+        if places.start_place(view, delta.path) is not None or delta.after is None or is_free(delta.path):
+            continue
+        starting = places.starting_lines(view, delta.path)
+        if starting is None or not view.could_write(delta.path) or _allowed(view, delta.path):
+            continue
+        if view.is_foreign_code(delta.path) or (delta.before is None and places.comes_with_a_tool(delta.path)):
+            continue
+        pattern, label = starting
+        added = added_lines((delta.before.text or "") if delta.before else "", delta.after.text or "")
+        lines = [line for line in added if pattern.search(line[:2_000]) and not line.startswith(("#", "//"))]
+        if lines:
+            yield _finding(view, delta.path, label, lines)
 
 
 def _is_skeleton(view: View, delta: FileDelta) -> bool:
@@ -172,15 +208,7 @@ def _schedules(view: View) -> Iterator[Finding]:
             and not {"-l", "-r"} & set(command.words)
             and (words or command.feeds or "-" in command.words)
         )
-        enables = re.match(
-            (
-                r"(?:systemctl (?:.* )?(?:enable|link)|update-rc\.d \S+ (?:enable|defaults)|loginctl enable-linger|"
-                r"systemd-run\b|launchctl (?:load|bootstrap)|tmux (?:.* )?(?:new|new-session)\b.* -[a-zA-Z]*d|tmux new -d|"
-                r"screen (?:.* )?-(?:dm|Dm|d -m)|daemonize |start-stop-daemon\b.* (?:-b|--background)|pm2 start|forever start|"
-                r"supervisorctl (?:start|add|update)|(?:docker|podman) run\b.*--restart[ =](?:always|unless-stopped))"
-            ),
-            line,
-        )
+        enables = _ENABLES.match(line[:2_000])
         if not (schedules or enables or (command.program in {"at", "batch"} and not {"-l", "-d", "-c"} & set(command.words))):
             continue
         if view.command_allowed(command) or view.allowed(view.own_jobs, view.scope.persist):
