@@ -290,11 +290,11 @@ ANYWHERE_START: tuple[tuple[str, str], ...] = (
 SOME_LINES: tuple[tuple[str, str, str], ...] = (
     (
         "**/.claude/settings*.json",
-        r"hooks|command|mcpServers|statusLine|apiKeyHelper|awsAuthRefresh|enabledPlugins|\"env\"|BASE_URL",
+        r"\"(?:command|url|prompt|statusLine|apiKeyHelper|awsAuthRefresh|enabledPlugins|env)\"|BASE_URL",
         "what an agent starts",
     ),
-    ("**/.claude.json", r"hooks|\"command\"|mcpServers|statusLine|apiKeyHelper", "what an agent starts"),
-    ("**/.gemini/settings.json", r"hooks|\"command\"|mcpServers", "what an agent starts"),
+    ("**/.claude.json", r"\"(?:command|url|statusLine|apiKeyHelper)\"", "what an agent starts"),
+    ("**/.gemini/settings.json", r"\"(?:command|url|httpUrl)\"", "what an agent starts"),
     (
         "**/.vscode/settings.json",
         r"allowAutomaticTasks|terminal\.integrated\.(?:env|profiles|automationProfile|shell)|\.(?:executablePath|interpreterPath)",
