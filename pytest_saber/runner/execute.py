@@ -158,7 +158,12 @@ class _Run:
             over = RunOver(TerminationReason.TIME_LIMIT, f"the agent did not return {self.grace:g} s after its time limit")
             toolbox.end(over)
             box.append(over)
-        result = self._sorted(box[0])
+        try:
+            result = self._sorted(box[0])
+        except Exception as error:  # noqa: BLE001 - what an agent gives back may raise whatever it likes when it is looked at
+            what = f"the agent's end ({type(box[0]).__name__}) cannot be read: {type(error).__name__}"
+            self._incident(FaultSource.HARNESS, what)
+            result = AgentResult("", Termination(TerminationReason.INCIDENT, what))
         return result if result is box[0] else dataclasses.replace(result, usage=sum(spent, Usage()))
 
     def _sorted(self, end: object) -> AgentResult:

@@ -70,6 +70,13 @@ def run(
         with_log.close()
 
 
+class Mute(Exception):
+    """An error that says nothing."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("cannot be told")
+
+
 @pytest.mark.parametrize(
     ("act", "source", "detail"),
     [
@@ -87,10 +94,16 @@ def run(
             RESULT + "termination is str, not a Termination with a TerminationReason",
         ),
         (AgentResult("x", DONE, "lots"), FaultSource.HARNESS, RESULT + "usage is str, not Usage"),  # type: ignore[arg-type]
+        (Mute(), FaultSource.HARNESS, "the agent's end (Mute) cannot be read: RuntimeError"),
+        (
+            InfrastructureFault("no source", "x"),  # type: ignore[arg-type]
+            FaultSource.HARNESS,
+            "the agent's end (InfrastructureFault) cannot be read: AttributeError",
+        ),
         ("an answer", FaultSource.HARNESS, "the agent returned str where AgentResult was due"),
         (SystemExit(3), FaultSource.HARNESS, "the agent raised SystemExit: 3 (tests/runner/test_execute.py:LINE)"),
     ],
-    ids=["error", "usage-error", "fault", "answer", "termination", "usage", "value", "exit"],
+    ids=["error", "usage-error", "fault", "answer", "termination", "usage", "mute", "no-source", "value", "exit"],
 )
 def test_an_agent_that_fails_is_an_incident_and_the_state_is_read(
     tmp_path: Path, act: object, source: FaultSource, detail: str
