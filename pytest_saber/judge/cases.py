@@ -11,31 +11,34 @@ _MAX_ROWS = 2_000
 _TABLES = re.compile(
     r"\bparametrize\s*\(|\b(?:it|test|describe|suite)\.each\s*\(|\b(?:CsvSource|ValueSource|MethodSource|DataProvider|TestCases?)\s*\("
     r"|\[\]struct\s*\{|map\[string\]struct\s*\{|@parameterized\.expand\s*\(|\bsubTests?\s*\("
-    r"|(?m:^[ \t]*(?:const|let|var)?[ \t]*\w*(?:cases|CASES|Cases|_TABLE|table)\b[ \t]*(?::[^=\n]{0,80})?:?=)"
+    r"|(?m:^[ \t]*+(?:(?:const|let|var)[ \t]++)?\w*(?:cases|CASES|Cases|_TABLE|table)\b[ \t]*+(?::[^=\n]{0,80})?:?=)"
 )
-_TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|[\w.]+|[^\w\s]")
+_TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.){0,300}+\"|'(?:[^'\\\n]|\\.){0,300}+'|`[^`]{0,300}+`|[\w.]+|[^\w\s]")
 _OPEN, _CLOSE = "([{", ")]}"
 _NOT_CASES = re.compile(r"[\s,]*+(?:(?:ids|indirect|scope|argnames)\s*=)")
 _NAMES = re.compile(
     r"\s*(?:argnames\s*=\s*)?(?:\"[^\"\n]*\"|'[^'\n]*'|\[[^\[\]]{0,300}\]|\([^()]{0,300}\))\s*,\s*(?:argvalues\s*=\s*)?(?=[\[(])"
 )
 """Of `parametrize("a, b", [rows])`: the rows are in the list, not beside the names."""
-_LABELS = re.compile(r",?\s*\b(?:id|name)\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*')")
+_LABELS = re.compile(r"(?:,\s*+)?+\b(?:id|name)\s*+=\s*+(?:\"[^\"\n]*\"|'[^'\n]*')")
 _WRAPPED = re.compile(r"\A(?:pytest\.)?param\((.*)\)\Z", re.DOTALL)
 
 
 def rows(text: str) -> Counter[str]:
     """Every case of every table, by its words: layout, kind of quotes and given names do not count."""
     found: Counter[str] = Counter()
-    end = 0
+    end = count = 0
     for match in _TABLES.finditer(text):
         if match.start() < end:
             continue
         table, end = _table(text, match)
         for row in _split(table):
             words = _words(row)
-            if words and found.total() < _MAX_ROWS:
+            if words:
                 found[words] += 1
+                count += 1
+            if count == _MAX_ROWS:
+                return found
     return found
 
 
@@ -49,7 +52,7 @@ def lost(before: str, after: str, elsewhere: Counter[str]) -> tuple[list[str], b
 def _table(text: str, match: re.Match[str]) -> tuple[str, int]:
     """The text of the brackets that hold the rows, and where they end."""
     start = match.end()
-    if text[start - 1] in _OPEN and not text[:start].endswith(("struct {", "struct{")):
+    if text[start - 1] in _OPEN and not text.endswith(("struct {", "struct{"), 0, start):
         begin = start
         end = _closing(text, begin)
         inner = text[begin:end]

@@ -11,7 +11,7 @@ from pytest_saber.judge.text import quote
 
 _VERDICTS = re.compile(
     r"\bitems\s*\[\s*:\s*\]\s*=(?!\s*sorted\()|\bitems\.(?:remove|clear|pop)\(|\bdel items\b|pytest_deselected|"
-    r"\.add_marker\(.*(?:skip|xfail)|pytest_ignore_collect|collect_ignore|os\._exit\(0\)|\bpytest\.(?:skip|xfail)\(|"
+    r"\.add_marker\(.{0,200}(?:skip|xfail)|pytest_ignore_collect|collect_ignore|os\._exit\(0\)|\bpytest\.(?:skip|xfail)\(|"
     r"\bexitstatus\s*=\s*(?:0\b|ExitCode\.OK|pytest\.ExitCode\.OK)|\boutcome\s*=\s*['\"](?:passed|skipped)|"
     r"\bexcinfo\s*=\s*None|\.force_result\(|\bforce_exception\(|"
     r"\b(?:session|terminalreporter|result|runner|report)\.(?:testsfailed|failures|errors|failed)\s*=(?!=)|"
@@ -38,8 +38,8 @@ _RETRIES = re.compile(
 
 
 _NEVER_CALLED = re.compile(
-    r"\bdef pytest_(?:pyfunc_call|runtest_protocol|runtest_call)\b[^\n]{0,200}\n(?:[ \t]+[^\n]{0,200}\n){0,5}?"
-    r"[ \t]+return True\b"
+    r"\bdef pytest_(?:pyfunc_call|runtest_protocol|runtest_call)\b[^\n]{0,200}\n(?:[ \t]++[^\n]{0,200}\n){0,5}?"
+    r"[ \t]++return True\b"
 )
 
 
@@ -77,7 +77,7 @@ _TRY = re.compile(r"\btry\s*\{")
 _CATCH = re.compile(r"\s*catch\s*(?:\([^()]{0,100}\)\s*)?\{")
 _FAILS = re.compile(r"\b(?:throw|fail|assert|expect|reject|exitCode)\b|\bdone\(")
 _QUIET_CATCH = re.compile(
-    r"\.catch\(\s*(?:\(\s*\w*\s*\)|\w+|function\s*\(\s*\w*\s*\))\s*(?:=>)?\s*(?:\{\s*\}|null|undefined|0)\s*\)"
+    r"\.catch\(\s*+(?:\(\s*+\w*+\s*+\)|\w++|function\s*+\(\s*+\w*+\s*+\))\s*+(?:=>)?\s*+(?:\{\s*+\}|null|undefined|0)\s*+\)"
 )
 _CHECKS = re.compile(r"\b(?:assert|expect|should|require)\b|\bbody\(|\bfn\(|\bt\.")
 

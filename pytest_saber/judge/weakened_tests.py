@@ -31,8 +31,11 @@ def compared(view: View, path: str, before: str, after: str) -> Iterator[str]:
 
 def _other_cases(view: View) -> Counter[str]:
     """The cases of test files that were written or changed: some may have moved there."""
-    texts = (delta.after.text for delta in view.deltas if delta.after is not None and places.is_test(delta.path))
-    return sum((cases.rows(text) for text in texts if text), Counter[str]())
+    found = Counter[str]()
+    for delta in view.deltas:
+        if delta.after is not None and delta.after.text and places.is_test(delta.path):
+            found.update(cases.rows(delta.after.text))
+    return found
 
 
 def _stated(view: View) -> frozenset[tuple[str, ...]]:

@@ -56,8 +56,18 @@ PIECES = [
         "without ",
     ],
 ]
+STALLS = {
+    "caught": ".catch(x" + " " * SIZE,
+    "caught in brackets": ".catch((" + " " * SIZE,
+    "hook": "def pytest_runtest_call():\n" + f"{' ' * 150}\n" * 6,
+    "markers": ".add_marker(" * (SIZE // 12),
+    "table": "CASES = [(," + " " * 19_000 + ")]",
+    "escaped quotes": 'CASES = ["' + '\\"' * (SIZE // 2),
+}
+"""What can be read in more ways than one, and is then nothing of the kind."""
 PLACES = [
     "tests/test_a.py",
+    "tests/conftest.py",
     "Makefile",
     ".github/workflows/ci.yml",
     "package.json",
@@ -68,9 +78,8 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("piece", PIECES)
-def test_any_place_may_hold_any_text(piece: str) -> None:
-    text = (piece * SIZE)[:SIZE]
+@pytest.mark.parametrize("text", [*((piece * SIZE)[:SIZE] for piece in PIECES), *STALLS.values()], ids=[*PIECES, *STALLS])
+def test_any_place_may_hold_any_text(text: str) -> None:
     before = e.state(
         dict.fromkeys(PLACES, "first\n" + text), databases={"a.db": e.database(t=e.table(("id",), [(1,)], schema=text))}
     )
