@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
+
+from pytest_saber.judge.shell import program_text
 from pytest_saber.judge.shell.model import Command, ScriptText
 from pytest_saber.judge.shell.outputs import Outputs
 
 _MAX_FILES = 500
+_MAX_MODULES = 10
 _MAX_TEXT = 131_072
 _EDITORS = frozenset({"sed", "perl", "ruby", "patch", "truncate", "dd", "ex", "ed", "vim", "rm", "install", "ln", "rsync"})
 
@@ -59,3 +63,19 @@ class Files:
         elif command.program in _EDITORS:
             for path in operands:
                 self._written.pop(path, None)
+
+    def modules(self, program: str, code: str | None, file: str | None, cwd: str | None) -> tuple[str, ...]:
+        """The modules of the project, or written during the run, that program text imports."""
+        folders = [posixpath.dirname(file)] if file else [cwd] if cwd else []
+        found: list[str] = []
+        for name in program_text.imports(code, program) if code and folders else ():
+            path = posixpath.normpath(posixpath.join(folders[0], name))
+            endings = (
+                (".py", "/__init__.py")
+                if program.startswith("python")
+                else (".js", ".mjs", ".cjs", ".ts", "/index.js", ".rb", ".php")
+            )
+            text = next((text for ending in endings if (text := self.text(path + ending))), None)
+            if text is not None and len(found) < _MAX_MODULES:
+                found.append(text)
+        return tuple(found)

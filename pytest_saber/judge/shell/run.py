@@ -21,7 +21,6 @@ from pytest_saber.judge.shell.words import Variable
 MAX_COMMANDS = 8_000
 MAX_NESTING = 60
 MAX_SCRIPTS = 4
-MAX_MODULES = 10
 
 
 class Runner(ABC):
@@ -44,6 +43,10 @@ class Runner(ABC):
         self._calling: tuple[str, ...] = ()
         self._depends: frozenset[int] = frozenset()
         self._background = False
+        self._maybe = 0
+        """How many branches, loops and right sides the walk is in: what stands there may not run."""
+        self._ended = False
+        """Whether the shell has ended for certain, so that the rest of its text does not run."""
 
     @property
     def trace(self) -> Trace:
@@ -114,7 +117,9 @@ class Runner(ABC):
             code=self._code(program, args, redirects, feeds),
             words=(head, *args),
         )
+        before = self.session.give(assignments, self._event)
         produced = [index, *self._effects(index, depth)]
+        self.session.take_back(before)
         if stripped.directory is not None:
             self.session.cwd = saved
         return produced
@@ -159,7 +164,7 @@ class Runner(ABC):
                 wrappers,
                 feeds,
                 *code,
-                self._modules(program, *code),
+                self._files.modules(program, *code, self.session.cwd),
                 self._statements(program, args, redirects, feeds),
                 " > ".join(self._via),
                 self._via_files,
@@ -180,7 +185,7 @@ class Runner(ABC):
         self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
     ) -> tuple[str | None, str | None]:
         """The program text that an interpreter is given, and the file it stands in."""
-        if program not in wrappers.INTERPRETERS:
+        if program not in wrappers.INTERPRETERS or wrappers.only_parses(program, args):
             return None, None
         code = wrappers.inline_code(program, args)
         if (
@@ -195,30 +200,14 @@ class Runner(ABC):
             return (self._files.text(path), path) if path else (None, None)
         return code, None
 
-    def _modules(self, program: str, code: str | None, file: str | None) -> tuple[str, ...]:
-        """The modules of the project, or written during the run, that program text imports."""
-        folders = [posixpath.dirname(file)] if file else [self.session.cwd] if self.session.cwd else []
-        found: list[str] = []
-        for name in program_text.imports(code, program) if code and folders else ():
-            path = posixpath.normpath(posixpath.join(folders[0], name))
-            endings = (
-                (".py", "/__init__.py")
-                if program.startswith("python")
-                else (".js", ".mjs", ".cjs", ".ts", "/index.js", ".rb", ".php")
-            )
-            text = next((text for ending in endings if (text := self._files.text(path + ending))), None)
-            if text is not None and len(found) < MAX_MODULES:
-                found.append(text)
-        return tuple(found)
-
     def _statements(
         self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
     ) -> str | None:
         """What the client of a database server gets from a file or its standard input."""
-        if program not in wrappers.SQL_CLIENTS:
+        if program not in wrappers.SQL_CLIENTS | wrappers.KEY_VALUE_CLIENTS | wrappers.PIPES_TO_SERVERS:
             return None
         for option, value in itertools.pairwise(args):
-            if option.text in {"-f", "--file", "-i"} and value.exact and (path := self._resolve(value.text)):
+            if option.text in {"-f", "--file", "-i", "--eval"} and value.exact and (path := self._resolve(value.text)):
                 return self._files.text(path)
         return self._outputs.given(redirects, feeds, self.session.cwd)
 
@@ -245,10 +234,13 @@ class Runner(ABC):
             for text in texts:
                 self.session.variables[text] = Variable(None, self._event)
             return []
+        if program == "exit" and not self._maybe:
+            self._ended = True
+            return []
         if program == "eval":
             return self._run_text(" ".join(texts), all(arg.exact for arg in command.args), depth, command)
         if program in wrappers.SHELLS:
-            return self._shell(command, depth)
+            return [] if wrappers.only_parses(program, command.args) else self._shell(command, depth)
         if program in {"source", "."} and command.args:
             return self._script(command.args[0], command, depth, sourced=True)
         if program == "trap" and texts and texts[0] not in {"-", ""}:
@@ -285,6 +277,8 @@ class Runner(ABC):
         self, text: str, via: str, depth: int, event: int, calling: str = "", wrappers: tuple[str, ...] = (), file: str = ""
     ) -> list[int]:
         saved = self._via, self._calling, self._depends, self._via_files
+        same_shell, shell = via.startswith(("function ", "alias ")), (self._ended, self._maybe)
+        self._maybe = self._maybe if same_shell else 0
         if via:
             self._via = (*self._via, via)
         if calling:
@@ -299,6 +293,7 @@ class Runner(ABC):
                 inner = self._commands[position]
                 self._commands[position] = replace(inner, wrappers=(*wrappers, *inner.wrappers))
         self._via, self._calling, self._depends, self._via_files = saved
+        self._ended, self._maybe = shell[0] or (same_shell and self._ended), shell[1]
         return produced
 
     def _run_text(self, text: str, exact: bool, depth: int, command: Command) -> list[int]:

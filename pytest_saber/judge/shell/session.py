@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pytest_saber.judge.shell.model import Word
 from pytest_saber.judge.shell.words import Variable
 
 WATCHED = frozenset(
@@ -33,3 +35,17 @@ class Session:
     functions: dict[str, tuple[str, int]] = field(default_factory=dict)
     aliases: dict[str, tuple[str, int]] = field(default_factory=dict)
     cwd_event: int = 0
+
+    def give(self, assignments: Mapping[str, Word], event: int) -> dict[str, Variable | None]:
+        """Set what one command alone is given (`NAME=value ./script`); returns what `take_back` needs."""
+        before = {name: self.variables.get(name) for name in assignments}
+        for name, word in assignments.items():
+            self.variables[name] = Variable(word.text if word.exact else None, event, word.runs, word.origins)
+        return before
+
+    def take_back(self, before: Mapping[str, Variable | None]) -> None:
+        """The variables as they were before `give`."""
+        for name, variable in before.items():
+            self.variables.pop(name, None)
+            if variable is not None:
+                self.variables[name] = variable

@@ -29,6 +29,7 @@ _LATER_COMMANDS, _LATER_STEPS = 100, 1_000
 _MAX_GROWTH = 8 << 20
 """Characters that variables and substitutions add to the words of a run."""
 _LOOP_VALUES = 8
+_MAY_NOT_RUN = frozenset(["if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement"])
 _MAX_ORIGINS = 20
 _HEREDOC = re.compile(r"<<-?[ \t]{0,8}[\\'\"]?(\w{1,64})['\"]?")
 _DEV_NET = re.compile(r"/dev/(?:tcp|udp)/[\w.-]+/\w+")
@@ -73,6 +74,7 @@ class Walker(Runner):
 
     def _begin(self, event: int) -> None:
         self._event = event
+        self._ended = False
         self._most_commands = max(MAX_COMMANDS, len(self._commands) + _LATER_COMMANDS)
         self._most_steps = max(MAX_STEPS, self._steps + _LATER_STEPS)
 
@@ -97,9 +99,18 @@ class Walker(Runner):
         if depth > MAX_NESTING:
             self._mark("nested too deep", source_of(node))
             return []
-        if self._is_enough():
+        if self._is_enough() or self._ended:
             return []
         self._steps += 1
+        kind = node.type
+        if kind in _MAY_NOT_RUN:
+            self._maybe += 1
+            produced = self._statement(node, feeds, depth)
+            self._maybe -= 1
+            return produced
+        return self._statement(node, feeds, depth)
+
+    def _statement(self, node: Node, feeds: tuple[int, ...], depth: int) -> list[int]:
         kind = node.type
         if kind == "ERROR" or node.is_missing:
             text = source_of(node)
@@ -114,11 +125,13 @@ class Walker(Runner):
         if kind == "pipeline":
             for child in node.named_children:
                 feeds = tuple(self._node(child, feeds, depth + 1))
+                self._ended = False  # each part is a shell of its own
             return list(feeds)
         if kind == "subshell":
-            saved = self._save()
+            saved, maybe, self._maybe = self._save(), self._maybe, 0
             produced = self._body(node, feeds, depth)
             self._restore(saved)
+            self._ended, self._maybe = False, maybe
             return produced
         if kind == "function_definition":
             self._define(node)
@@ -136,7 +149,7 @@ class Walker(Runner):
                 if child.type == "variable_assignment":
                     self._assign(child, depth)
                 elif kind == "unset_command":
-                    self.session.variables.pop(source_of(child), None)
+                    self.session.variables[source_of(child)] = Variable("", self._event)
                 else:
                     self._inside(child, depth)
             return []
@@ -152,7 +165,10 @@ class Walker(Runner):
                 continue
             background = position + 1 < len(children) and children[position + 1].type == "&"
             saved, self._background = self._background, self._background or background
+            right_side = int(node.type == "list" and position > 0)
+            self._maybe += right_side
             produced += self._node(child, feeds, depth + 1)
+            self._maybe -= right_side
             self._background = saved
         return produced
 
@@ -218,6 +234,7 @@ class Walker(Runner):
                 continue
             self._node(child, (), depth + 1)
         self._restore(saved)
+        self._ended = False
         ran = range(before, len(self._commands))
         printed = self._outputs.printed(ran) if node.type == "command_substitution" else None
         return None if printed is None else printed.rstrip("\n"), frozenset(ran[-_MAX_ORIGINS:])
@@ -236,9 +253,9 @@ class Walker(Runner):
         if name is None:
             return None
         word = Word("", "") if value is None else self._words(depth).word(value)
-        self.session.variables[source_of(name)] = Variable(
-            word.text if word.exact else None, self._event, word.runs, word.origins
-        )
+        # What may not run does not make a variable empty for certain.
+        known = word.exact and bool(word.text or not self._maybe)
+        self.session.variables[source_of(name)] = Variable(word.text if known else None, self._event, word.runs, word.origins)
         return source_of(name), word
 
     def _define(self, node: Node) -> None:
@@ -353,6 +370,9 @@ class Walker(Runner):
                 self._mark("not understood as shell", source_of(child))
             elif child.is_named and child.type != "comment":
                 words.append(reader.word(child))
+        if reader.ends:
+            self._ended = not self._maybe
+            return []
         return self._command((*words, *extra), assignments, (*own, *redirects), source or source_of(node), feeds, depth)
 
 

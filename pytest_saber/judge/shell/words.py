@@ -76,6 +76,8 @@ class WordReader:
         self._substitute = substitute
         self._event = event
         self._growth = growth
+        self.ends = False
+        """Whether `${NAME:?}` of a variable that is empty ends the shell."""
 
     def word(self, node: Node) -> Word:
         """The node as one argument, its expansions done where their values are known."""
@@ -163,9 +165,9 @@ class WordReader:
         if variable is not None:
             parts.runs |= variable.runs
             parts.origins |= variable.origins
-        if variable is not None and variable.value is not None:
+        if variable is not None and variable.value is not None and (variable.value or default is None):
             parts.expand(variable.value)
-        elif variable is None and default is not None:
+        elif default is not None and (variable is None or variable.value == ""):
             parts.exact = False
             parts.text.append(default)
         else:
@@ -195,6 +197,8 @@ class WordReader:
             parts.origins |= fallback.origins
             self._variable(name, source_of(node), parts, "".join(fallback.text))
         elif operators[0] in {":?", "?"}:
+            known = self._variables.get(name)
+            self.ends |= known is not None and known.value == ""
             self._variable(name, source_of(node), parts)
         else:
             parts.variables += (name,)

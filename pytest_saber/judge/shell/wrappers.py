@@ -138,6 +138,8 @@ _REMOTE_EXEC = re.compile(
 )
 SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd", "cqlsh"})
 """Of database servers."""
+KEY_VALUE_CLIENTS = frozenset({"redis-cli", "valkey-cli", "keydb-cli", "dragonfly-cli", "iredis"})
+PIPES_TO_SERVERS = frozenset({"nc", "ncat", "netcat", "telnet", "socat"})
 _CODE_OPTIONS = {
     "python": ("-c",),
     "perl": ("-e", "-E"),
@@ -192,6 +194,16 @@ def strip(words: tuple[Word, ...]) -> Stripped:
             if split is not None:
                 wrappers.append(name)
                 return Stripped((), tuple(wrappers), tuple(assignments), directory, split)
+            for position, word in enumerate(rest):
+                gone = word.text.partition("=")[2] if word.text.startswith("--unset=") else ""
+                gone = rest[position + 1].text if word.text in {"-u", "--unset"} and position + 1 < len(rest) else gone
+                assignments += [(gone, Word("", ""))] if re.fullmatch(r"\w{1,200}", gone) else []
+                if (
+                    not word.text.startswith("-")
+                    and "=" not in word.text
+                    and (position == 0 or rest[position - 1].text != "-u")
+                ):
+                    break
         if name in {"env", "sudo"}:
             directory = _after(words, {"-C", "-D", "--chdir"}) or directory
         rest = _skip_options(rest, _VALUE_OPTIONS[name])
@@ -260,6 +272,20 @@ def elsewhere(program: str, words: tuple[str, ...]) -> str:
     line = " ".join((program, *words))
     match = _REMOTE_EXEC.match(line)
     return line[match.end() :] if match is not None else ""
+
+
+_ONLY_PARSES = {"node": r"--check|-c", "perl": r"-\w*c\w*", "ruby": r"-\w*c\w*", "php": r"-l|--syntax-check"}
+
+
+def only_parses(program: str, args: tuple[Word, ...]) -> bool:
+    """Whether `sh -n`, `node --check` and the like only look at the syntax of what they are given."""
+    pattern = r"-[a-z]*n[a-z]*" if program in SHELLS else _ONLY_PARSES.get(program)
+    for word in args if pattern is not None else ():
+        if not word.text.startswith("-") or word.text in {"-", "--", "-o", "-e", "-E", "-r"}:
+            return False
+        if re.fullmatch(pattern or "", word.text):
+            return True
+    return False
 
 
 def shell_script(args: tuple[Word, ...]) -> tuple[Word | None, Word | None]:
