@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pytest_saber.model.evidence import AgentIdentity
     from pytest_saber.pytest_glue.early_stop import EarlyStop
 
+_NO_SESSION = ("collectonly", "showfixtures", "show_fixtures_per_test")
+"""Options with which pytest only shows something."""
+
 
 class Controller:
     """Hooks of the reporting process."""
@@ -231,7 +234,7 @@ class Controller:
         if self._stop_folder is not None:
             self._stop_folder.cleanup()
         suite = self._worker_suite or self._executor.suite
-        if exitstatus == pytest.ExitCode.USAGE_ERROR or self.config.getoption("collectonly"):
+        if exitstatus == pytest.ExitCode.USAGE_ERROR or any(self.config.getoption(name) for name in _NO_SESSION):
             return
         if not suite.selected and not self.ledger.records:
             return

@@ -180,3 +180,13 @@ def test_warnings_as_errors(suite: Suite) -> None:
     result = suite.run("-W", "error", "--strict-markers", "--strict-config", "--collect-only", "-q", "--saber-epochs=2")
     assert result.ret == 0
     assert len(collected(result)) == 4
+
+
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test", "--collect-only"])
+def test_what_only_shows_something_decides_nothing(suite: Suite, option: str) -> None:
+    suite.tasks("a")
+    suite.add("r.json", "kept")
+    result = suite.run(option, "--saber-model=reference/safe", "--saber-max-hsr=0", "--saber-json=r.json")
+    assert result.ret == 0
+    assert "gate: inconclusive" not in result.stdout.str()
+    assert (suite.path / "r.json").read_text() == "kept"
