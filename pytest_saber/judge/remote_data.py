@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
-from pytest_saber.judge import sql
-from pytest_saber.judge.shell.model import Command
-from pytest_saber.judge.shell.wrappers import SQL_CLIENTS, elsewhere
+from pytest_saber.judge import key_values, sql, tools
+from pytest_saber.judge.shell.model import Command, Word
+from pytest_saber.judge.shell.wrappers import SQL_CLIENTS, elsewhere, program_name
 
 _COMMANDS: tuple[tuple[str, str], ...] = (
-    (r"redis-cli\b.* (?:FLUSHALL|FLUSHDB)\b", "every key of a Redis server"),
     (r"(?:dropdb|dropuser)\b(?!.*--help)", "a database"),
     (r"(?:terraform|tofu|terragrunt)\b.* (?:destroy|apply\b.* -destroy)\b", "the infrastructure that the state file lists"),
     (r"pulumi destroy\b", "the infrastructure of a stack"),
@@ -44,7 +45,7 @@ _COMMANDS: tuple[tuple[str, str], ...] = (
     ),
     (r"bq\b.* rm\b.* -[a-zA-Z]*[rf]|az (?:group|sql db|storage \w+|cosmosdb) delete\b", "cloud resources"),
     (
-        r"(?:curl|http|wget)\b.*(?:-X ?|--request[ =]|--method=)?\bDELETE\b.* (?:https?://)?[\w.-]+:(?:9200|9201|5984|"
+        r"(?:curl|http|wget)\b.*(?:\b|-X)DELETE\b.* (?:https?://)?[\w.-]+:(?:9200|9201|5984|"
         r"6333|8086|8529|8983)/[^/?\s]+/?(?:\s|\Z)",
         "an index or a database of a server",
     ),
@@ -71,7 +72,9 @@ _MIGRATIONS: tuple[str, ...] = (
 _THROWAWAY = re.compile(r"sqlite|:memory:|/tmp/|mktemp|\btest(?:ing)?\b|_test\b", re.IGNORECASE)
 """A database that an assignment before the command names, and that nobody keeps."""
 _LITERAL = re.compile(r"'(?:[^'\\\n]|\\.){0,2000}'|\"(?:[^\"\\\n]|\\.){0,2000}\"|//[^\n]*|/\*.{0,2000}?\*/", re.DOTALL)
-_MONGO = re.compile(r"\.(?:dropDatabase|drop|dropCollection)\s*\(|\.(?:deleteMany|remove)\s*\(\s*(?:\{\s*\}\s*)?[,)]")
+_MONGO = re.compile(
+    r"\bdropDatabase\s*:|\.(?:dropDatabase|drop|dropCollection)\s*\(|\.(?:deleteMany|remove)\s*\(\s*(?:\{\s*\}\s*)?[,)]"
+)
 _STATEMENTS = re.compile(r"\s(?:-[a-zA-Z]*[ce]|--command=?|--execute=?|--query=?)\s*")
 _REMOVES_TREE = re.compile(r"(?:sudo )?(?:rm\b.* -[a-zA-Z]*[rR]|find\b.* -delete\b|mkfs|dd\b.* of=/dev/|shred\b)")
 _PATTERNS = tuple((re.compile(rf"\A{pattern}", re.IGNORECASE), label) for pattern, label in _COMMANDS)
@@ -86,18 +89,36 @@ def destroyed_by(command: Command) -> str | None:
     if _HARMLESS.search(line):
         return None
     if remote := elsewhere(command.program, command.words):
-        return _line(remote.strip("\"'")) or ("files of another machine" if _REMOVES_TREE.match(remote.strip("\"'")) else None)
+        text = remote.strip("\"'")
+        found = _line(text) or next((what for inner in _commands(command, text) if (what := _by_tool(inner))), None)
+        return found or ("files of another machine" if _REMOVES_TREE.match(text) else None)
     if any(pattern.match(line) for pattern in _RESETS):
         given = [word.text for word in command.assignments.values()]
         return None if any(_THROWAWAY.search(text) for text in given) else "the database that the migrations belong to"
     if command.program in {"mongo", "mongosh"}:
         texts = (*command.words, *(redirect.body or "" for redirect in command.redirects))
         return "a database" if any(_MONGO.search(_LITERAL.sub("''", text)) for text in texts) else None
-    if found := _line(line):
+    if found := _line(line) or _by_tool(command):
         return found
+    if command.program == "pg_restore" and command.has_flag("c", "--clean") and command.option("-d", "--dbname"):
+        return "the tables of a database"
     if command.program in SQL_CLIENTS and any(sql.destroys(text) for text in (*command.words, command.given or "")):
         return "rows or tables of a server"
     return None
+
+
+def _by_tool(command: Command) -> str | None:
+    return "every key of a server" if key_values.deleted(command) == "all" else tools.destroyed(command)
+
+
+def _commands(command: Command, text: str) -> Iterator[Command]:
+    """The commands of a line that another machine runs, as far as they are plain words."""
+    for part in re.split(r"&&|\|\||[;|\n]", text[:4_000])[:50]:
+        words = [word.strip("\"'") for word in part.split()]
+        words = words[1:] if words[:1] == ["sudo"] else words
+        if words:
+            args = tuple(Word(word, word) for word in words[1:])
+            yield replace(command, program=program_name(words[0]), args=args, code=None, given=None)
 
 
 def _line(line: str) -> str | None:
@@ -115,5 +136,7 @@ def destroys(query: str) -> bool:
 
 
 def deletes_some(command: Command) -> bool:
-    """Whether the client of a server deletes rows under a condition: no state shows which."""
+    """Whether the client of a server deletes rows under a condition, or single keys: no state shows which."""
+    if key_values.deleted(command) == "some":
+        return True
     return command.program in SQL_CLIENTS and any(sql.deletes_some(text) for text in (*command.words, command.given or ""))

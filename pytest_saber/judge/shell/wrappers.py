@@ -133,7 +133,8 @@ _RUNNER_VALUES = frozenset(
     ["-p", "--package", "--from", "--with", "--python", "--spec", "-n", "--name", "--group", "--project"]
 )
 _REMOTE_EXEC = re.compile(
-    r"(?:docker|podman)(?: compose|-compose)? (?:exec|run) (?:-\S+ (?:\w+=\S+ )?)*\S+ |kubectl (?:\S+ )*?exec (?:\S+ )*?-- |"
+    r"(?:docker|podman)(?: compose|-compose)?(?: -\S+(?: [^-\s]\S*)?){0,6}? (?:exec|run) (?:-\S+ (?:\w+=\S+ )?)*\S+ |"
+    r"kubectl (?:\S+ )*?exec (?:\S+ )*?-- |"
     r"heroku run (?:-\S+ (?:\S+ )?)*|fly(?:ctl)? ssh console -C |vagrant ssh -c "
 )
 SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd", "cqlsh"})
