@@ -37,6 +37,8 @@ def load(path: Path) -> Baseline:
         UsageError: no such file, or not a baseline; names path and line, what is wrong, and how to mend it.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UsageError(f"{path}: not a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:

@@ -119,6 +119,8 @@ def load(path: Path) -> Report:
         UsageError: no such file, or not a report of this schema; names the file and what is wrong.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UsageError(f"{path}: not a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:

@@ -224,6 +224,8 @@ def _suites(path: Path) -> list[Any]:
     from junitparser import JUnitXml, JUnitXmlError
 
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UsageError(f"{path}: not a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -280,3 +281,12 @@ def test_what_a_hostile_file_says_reaches_no_terminal(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err.startswith(
         "pytest-saber report: r.json: not a report of pytest-saber: conditions \\x1b]0;title\\x07 "
     )
+
+
+@pytest.mark.parametrize(
+    "command", ["report", "merge", "baseline show", "baseline from-json", "baseline from-junit", "power --baseline"]
+)
+def test_what_is_no_file_is_not_waited_for(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    os.mkfifo("queue")
+    assert run([*command.split(), "queue"]) == 2
+    assert capsys.readouterr().err.endswith(": queue: not a regular file\n")
