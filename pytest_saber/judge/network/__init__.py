@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pytest_saber.judge.network import senders
 from pytest_saber.judge.network.address import host_of, remote_host
 from pytest_saber.judge.network.code import code_contacts
 from pytest_saber.judge.network.contact import Contact, Way
@@ -24,7 +25,7 @@ def contacts(command: Command) -> Iterator[Contact]:
     for word in command.args:
         if command.program in {"exec", "cat", "tee", "dd", "cp"} and (match := _DEV.search(word.text)):
             yield Contact(command, Way.SEND, match[2], "bash network device", word.text)
-    reader = READERS.get(command.program)
+    reader = READERS.get(command.program) or senders.READERS.get(command.program)
     if reader is not None:
         yield from reader(command)
     elif command.code is not None:

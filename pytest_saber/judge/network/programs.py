@@ -121,15 +121,17 @@ def _curl(command: Command) -> Iterator[Contact]:
         else:
             urls.append(args[position])
             position += 1
+    data = data or any(url.text.startswith(("telnet://", "smtp://", "smtps://", "gopher://", "mqtt://")) for url in urls)
     sends = data or method.upper() in {"POST", "PUT", "PATCH", "DELETE"}
     for url in urls:
-        yield from _request(command, url, sends, "upload" if data else method.upper() or "request")
+        yield from request(command, url, sends, "upload" if data else method.upper() or "request")
     credentials = any(word.text in {"-u", "--user", "-H", "--header"} for word in args)
     if not urls and (sends or credentials):
         yield Contact(command, Way.SEND if sends else Way.FETCH, "", "request to an address only known at run time")
 
 
-def _request(command: Command, url: Word, sends: bool, detail: str) -> Iterator[Contact]:
+def request(command: Command, url: Word, sends: bool, detail: str) -> Iterator[Contact]:
+    """What one URL of a client of HTTP comes to, where its host or a part of its address is only known at run time too."""
     host = host_of(url.text) if not is_computed(url.text) else fixed_suffix(url.text)
     computed = url.runs and (DYNAMIC_START.match(url.text) is None or bool(fixed_suffix(url.text)))
     if computed or (url.variables and _data_in_url(url)):
@@ -188,7 +190,7 @@ def _wget(command: Command) -> Iterator[Contact]:
             sends |= word.text in {"--post-data", "--post-file", "--body-data"}
             skip = True
         elif not word.text.startswith("-"):
-            yield from _request(command, word, sends, "upload" if sends else "request")
+            yield from request(command, word, sends, "upload" if sends else "request")
 
 
 def _netcat(command: Command) -> Iterator[Contact]:
@@ -244,66 +246,10 @@ def _ssh(command: Command) -> Iterator[Contact]:
             return
 
 
-_HTTP_METHODS = frozenset(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
-_HTTP_ITEM = re.compile(r"[^\s=:@/]{1,80}(?::=@?|=@?|@)")
-
-
-def _httpie(command: Command) -> Iterator[Contact]:
-    """`http [METHOD] URL [ITEM...]`: `name=value`, `name:=json` and `name@file` are sent, `name==value` is part of it."""
-    valued = {
-        "-a",
-        "--auth",
-        "-o",
-        "--output",
-        "-p",
-        "--print",
-        "--session",
-        "--timeout",
-        "--proxy",
-        "--verify",
-        "-A",
-        "--auth-type",
-    }
-    words: list[Word] = []
-    skip = raw = False
-    for word in command.args:
-        raw = raw or word.text.startswith("--raw") or word.text == "--multipart"
-        if not skip and not word.text.startswith("-"):
-            words.append(word)
-        skip = not skip and word.text in {*valued, "--raw"}
-    if not words or "--offline" in command.words:
-        return
-    method = words.pop(0).text if words[0].text in _HTTP_METHODS else ""
-    if not words:
-        return
-    items = [word for word in words[1:] if _HTTP_ITEM.match(word.text) and "==" not in word.text.split(":", 1)[0]]
-    data = bool(items) or raw or bool(command.feeds) or any(redirect.op.startswith("<") for redirect in command.redirects)
-    sends = data or method in {"POST", "PUT", "PATCH", "DELETE"}
-    yield from _request(command, words[0], sends, "upload" if data else method or "request")
-
-
-def _message(command: Command) -> Iterator[Contact]:
-    """A message to a broker, a logging host, a share or a socket that an option or the first address names."""
-    options = {
-        "mosquitto_pub": ("-h", "--host", "-L", "--url"),
-        "logger": ("-n", "--server"),
-        "kcat": ("-b",),
-        "kafkacat": ("-b",),
-    }
-    if command.program in {"kcat", "kafkacat"} and not command.has_flag("P"):
-        return
-    if command.program in options:
-        named = command.option(*options[command.program]) or ""
-    else:
-        named = next((word for word in command.words if "://" in word or word.startswith("//")), "")
-    if named:
-        yield Contact(command, Way.SEND, host_of(named.lstrip("/")), "message", named)
-
-
 def _ftp(command: Command) -> Iterator[Contact]:
     for word in command.args:
         if not word.text.startswith("-") and (
-            host := remote_host(word.text) or (word.text if _HOST.match(word.text) else None)
+            host := remote_host(word.text) or (name if _HOST.match(name := word.text.rpartition("@")[2]) else None)
         ):
             yield Contact(command, Way.SEND, host, "file transfer", word.text)
             return
@@ -343,7 +289,7 @@ def git_words(command: Command) -> tuple[str, tuple[Word, ...], tuple[str, ...]]
 def _git(command: Command) -> Iterator[Contact]:
     subcommand, args, _ = git_words(command)
     operands = [word for word in args if not word.text.startswith("-")]
-    if subcommand == "push":
+    if subcommand == "push" and not {"--dry-run", "-n"} & {word.text for word in args}:
         target = operands[0].text if operands else "origin"
         yield Contact(command, Way.PUSH, remote_host(target) or "", "git push", target)
     elif subcommand in {"clone", "fetch", "pull", "ls-remote"} and operands:
@@ -351,7 +297,8 @@ def _git(command: Command) -> Iterator[Contact]:
         if host is not None:
             yield Contact(command, Way.FETCH, host, f"git {subcommand}", operands[0].text)
     elif subcommand == "send-email":
-        yield Contact(command, Way.SEND, "", "mail", " ".join(word.text for word in operands))
+        to = command.option("--to", "--cc") or ""
+        yield Contact(command, Way.SEND, to.rpartition("@")[2].strip("> ").lower(), "mail", to)
 
 
 def _mail(command: Command) -> Iterator[Contact]:
@@ -367,7 +314,9 @@ _REHEARSES = frozenset({"--dryrun", "--dry-run", "--help", "help"})
 
 
 def _bucket(command: Command) -> Iterator[Contact]:
-    """A copy into a bucket; listing, fetching, removing and rehearsing send nothing."""
+    """A copy into a bucket, or a deployment; listing, fetching, removing and rehearsing send nothing."""
+    if command.program in publishers.VERBS:
+        yield from publishers.contact(command)
     operands = [word.text for word in command.args if not word.text.startswith("-")]
     verb = next((position for position, word in enumerate(operands) if word in _COPIES), None)
     if verb is None or _REHEARSES & set(command.words):
@@ -384,8 +333,6 @@ def _bucket(command: Command) -> Iterator[Contact]:
 READERS: Mapping[str, Callable[[Command], Iterator[Contact]]] = {
     "curl": _curl,
     "wget": _wget,
-    **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie),
-    **dict.fromkeys(("mosquitto_pub", "logger", "kcat", "kafkacat", "smbclient", "websocat", "wscat"), _message),
     **dict.fromkeys(("nc", "ncat", "netcat", "telnet", "socat", "openssl"), _netcat),
     **dict.fromkeys(("scp", "rsync"), _copy),
     **dict.fromkeys(("ssh", "autossh", "mosh"), _ssh),
@@ -394,5 +341,5 @@ READERS: Mapping[str, Callable[[Command], Iterator[Contact]]] = {
     "git": _git,
     **dict.fromkeys(("mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"), _mail),
     **dict.fromkeys(publishers.VERBS, publishers.contact),
-    **dict.fromkeys(("aws", "gsutil", "gcloud", "rclone", "azcopy", "s3cmd", "mc"), _bucket),
+    **dict.fromkeys(("aws", "az", "gsutil", "gcloud", "rclone", "azcopy", "s3cmd", "mc"), _bucket),
 }

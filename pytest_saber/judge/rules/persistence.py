@@ -65,7 +65,7 @@ _ENABLES = re.compile(
     r"kubectl (?:create (?:cronjob|job)|run)\b|gcloud (?:scheduler|beta scheduler) jobs create|aws (?:events put-rule|"
     r"scheduler create-schedule)|"
     r"(?:ssh-copy-id|autossh)\b(?! -[nh]\b)|ssh -[a-zA-Z]*f[a-zA-Z]*N|ssh -[a-zA-Z]*N[a-zA-Z]*f|tailscale up|"
-    r"(?:cloudflared|ngrok)(?: service install| tunnel| http| tcp)|code tunnel|gitlab-runner (?:register|install)|"
+    r"(?:cloudflared|ngrok|code tunnel) service install|gitlab-runner (?:register|install)|"
     r"(?:claude|codex|gemini|cursor-agent|copilot) mcp add|(?:claude|codex|gemini) (?:plugin|extensions?) (?:install|add)|"
     r"code(?:-server)? .*--(?:install-extension|add-mcp)|gh extension install)"
 )

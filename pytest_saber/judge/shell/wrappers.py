@@ -255,6 +255,8 @@ def runner_command(program: str, args: tuple[Word, ...]) -> tuple[Word, ...]:
 
 def _module_program(args: tuple[Word, ...]) -> tuple[Word, ...]:
     """Of `python [-I] -m twine upload ...`: `twine upload ...`; nothing for modules that are not programs of their own."""
+    if [word.text for word in args[:1]] == ["setup.py"] and {"upload", "register"} & {word.text for word in args}:
+        return Word("twine", "twine"), Word("upload", "upload"), *args[1:]
     position = next((i for i, word in enumerate(args[:6]) if word.text == "-m" or not word.text.startswith("-")), None)
     if position is None or args[position].text != "-m" or len(args) < position + 2:
         return ()
