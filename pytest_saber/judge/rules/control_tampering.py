@@ -26,6 +26,7 @@ from pytest_saber.judge import (
     guards,
     hook_bypass,
     hook_places,
+    new_settings,
     places,
     rigging,
     suppressions,
@@ -111,7 +112,7 @@ def _files(view: View) -> Iterator[Finding]:
             or not view.could_write(delta.path)
         ):
             continue
-        facts += [(delta.path, words) for words in _weakened(view, delta)]
+        facts += [(delta.path, words) for words in (*_weakened(view, delta), *new_settings.weakened(view, delta))]
     facts += guards.weakened(view)
     if facts:
         names = listing([f"{view.name(path)}: {words}" for path, words in facts])
