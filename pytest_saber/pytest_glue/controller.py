@@ -18,6 +18,7 @@ from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.early_stop import PLAN
 from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
 from pytest_saber.pytest_glue.interrupts import shielded
+from pytest_saber.pytest_glue.outputs import junit_file
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import ATTRIBUTE
 from pytest_saber.pytest_glue.settings import VARIABLES, Group, Settings
@@ -259,13 +260,13 @@ class Controller:
 
     def _is_of_junit(self, error: OSError) -> bool:
         """Whether pytest met it with its JUnit file or one of the file's folders, not another plugin with a file of its own."""
-        path: str | None = self.config.getoption("xmlpath", None)
-        if not path:
+        place = junit_file(self.config)
+        if place is None:
             return False
         if error.filename is None:
             # A full disk names none.
             return True
-        place, failed = Path(path).absolute(), Path(os.fsdecode(error.filename)).absolute()
+        failed = Path(os.fsdecode(error.filename)).absolute()
         return failed == place or failed in place.parents
 
     def _decide(self, session: pytest.Session, suite: Suite, status: int) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_saber.errors import SaberError
 from pytest_saber.pytest_glue import provider, shard, unfinished
+from pytest_saber.pytest_glue.outputs import junit_file
 from pytest_saber.pytest_glue.records import Ledger
 from pytest_saber.pytest_glue.settings import Settings
 
@@ -163,12 +164,9 @@ class Decision:
         result = GateResult("inconclusive", (rule,))
         for _, act in self._files(summary, result, environ, suite, (), ()):
             act()
-        target: str | None = self._config.getoption("xmlpath", None)
-        if target:
-            _write(
-                self._config.invocation_params.dir / os.path.expandvars(Path(target).expanduser()),
-                junit.render(summary, result),
-            )
+        target = junit_file(self._config)
+        if target is not None:
+            _write(target, junit.render(summary, result))
 
     def _report(self, result: GateResult, session: pytest.Session) -> None:
         """Log each rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test."""

@@ -29,10 +29,19 @@ def _problems(config: pytest.Config, settings: Settings) -> Iterator[tuple[str, 
         value = settings[name]
         if value.text:
             yield value.origin, file_problem(value.path(config), replaced=name == "baseline")
-    junit: str | None = getattr(config.option, "xmlpath", None)
-    if junit:
+    junit = junit_file(config)
+    if junit is not None:
         # pytest finds out when the session is over.
-        yield "--junitxml", file_problem(config.invocation_params.dir / junit)
+        yield "--junitxml", file_problem(junit)
+
+
+def junit_file(config: pytest.Config) -> Path | None:
+    """Where pytest writes its JUnit file; None where it was not asked for one. The place is found as pytest finds it."""
+    text: str | None = getattr(config.option, "xmlpath", None)
+    if not text:
+        return None
+    place = os.path.expanduser(os.path.expandvars(text))  # noqa: PTH111 - Path refuses a user that nobody knows
+    return Path(os.path.normpath(config.invocation_params.dir / place))
 
 
 def folder_problem(path: Path) -> str:

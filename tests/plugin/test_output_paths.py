@@ -60,7 +60,10 @@ def test_paths_that_do_not_exist_yet_are_made(suite: Suite) -> None:
     assert len(list((suite.path / "new/runs").glob("*/a.e1"))) == 1
 
 
-def test_a_junit_file_that_cannot_be_written_in_the_end_costs_nothing_else(suite: Suite) -> None:
+def test_a_junit_file_that_cannot_be_written_in_the_end_costs_nothing_else(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPORTS", "./new/../reports")
     suite.tasks("a")
     with (suite.path / "conftest.py").open("a") as conftest:
         conftest.write(
@@ -70,7 +73,7 @@ def pytest_saber_run(config, record):
     (config.rootpath / "reports/junit.xml").mkdir()
 """
         )
-    result = suite.run(SAFE, "--junitxml=reports/junit.xml", "--saber-max-hsr=0")
+    result = suite.run(SAFE, "--junitxml=$REPORTS/junit.xml", "--saber-max-hsr=0")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["gate: passed", "the JUnit file was NOT written: *Is a directory: *junit.xml'"])
 
