@@ -6,10 +6,19 @@ import posixpath
 from collections.abc import Iterator
 
 from pytest_saber.model.state import GitRepo, HookAnswer, HookVerdict, State
-from pytest_saber.sandbox.hook_questions import branch_tips, followed, hooks_of, known_commits, newest, reachable
+from pytest_saber.sandbox.hook_questions import (
+    ASKED,
+    COMMIT_HOOKS,
+    branch_tips,
+    followed,
+    hooks_of,
+    known_commits,
+    newest,
+    reachable,
+)
 
-_COMMIT_HOOKS = frozenset({"pre-commit", "pre-merge-commit", "commit-msg"})
-_ASKED = _COMMIT_HOOKS | {"pre-push"}
+_NEVER_ASKED = frozenset({"pre-rebase", "applypatch-msg", "pre-applypatch"})
+"""Hooks of a rebase and of `git am`, of which no commit tells."""
 _HISTORY = ("HEAD", "packed-refs", "refs", "reftable", "logs")
 """What changes in a git directory when a commit is made."""
 
@@ -25,9 +34,12 @@ def _of_repository(baseline: State, final: State, path: str, home: str) -> Itera
     folder, hooks = hooks_of(baseline, before, root, home)
     if before.bare or posixpath.basename(path) != ".git":
         # Its work trees are elsewhere, and without a commit hook it is a remote.
-        folder, hooks = f"{path}/hooks" if folder == ".git/hooks" else folder, hooks & _COMMIT_HOOKS
+        folder, hooks = f"{path}/hooks" if folder == ".git/hooks" else folder, hooks & COMMIT_HOOKS
+    later = hooks_of(final, after, root, home)[1] if after is not None else frozenset[str]()
+    if hooks.isdisjoint(ASKED | _NEVER_ASKED) and later.isdisjoint(COMMIT_HOOKS):
+        return
     commit, why = _why(baseline, final, path, after)
-    for hook in sorted(hooks & _ASKED if why else ()):
+    for hook in sorted(hooks & ASKED if why else ()):
         yield _undecided(path, hook, posixpath.normpath(posixpath.join(root, folder, hook)), commit, why)
     if not why and after is not None:
         for hook, commit, why in _leaving_no_trace(baseline, before, after):
@@ -98,7 +110,7 @@ def _came_with_the_run(baseline: State, final: State, after: GitRepo, path: str,
     root = posixpath.dirname(path)
     new = newest(after, known_commits(baseline))
     folder, hooks = hooks_of(final, after, root, home)
-    for hook in sorted((hooks & _COMMIT_HOOKS) - hooks_of(baseline, baseline.git[path], root, home)[1]) if new else ():
+    for hook in sorted((hooks & COMMIT_HOOKS) - hooks_of(baseline, baseline.git[path], root, home)[1]) if new else ():
         place = posixpath.normpath(posixpath.join(root, folder, hook))
         yield _undecided(path, hook, place, new[0], "the hook came with the run")
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pytest_saber.model.state import Commit, FileType, GitRepo, State
 from pytest_saber.sandbox.state.git import parse_config
 
+COMMIT_HOOKS = frozenset({"pre-commit", "pre-merge-commit", "commit-msg"})
+ASKED = COMMIT_HOOKS | {"pre-push"}
 COMMITS = 20
 """Most commits of a repository that hooks are asked about, the newest first."""
 _BRANCHES = 4
@@ -75,7 +77,6 @@ def inquiries(baseline: State, final: State, home: str) -> tuple[Inquiry, ...]:
     Repositories about which nothing can be asked are left out; `hook_doubts` says which.
     """
     found = []
-    known = known_commits(baseline)
     for path, before in sorted(baseline.git.items()):
         after = followed(baseline, final, path)
         if after is None or before.bare or posixpath.basename(path) != ".git":
@@ -84,8 +85,10 @@ def inquiries(baseline: State, final: State, home: str) -> tuple[Inquiry, ...]:
             continue
         root = posixpath.dirname(path)
         folder, hooks = hooks_of(baseline, before, root, home)
+        if hooks.isdisjoint(ASKED):
+            continue
         after, stores = _with_pushed(baseline, final, after, home)
-        new = newest(after, known)
+        new = newest(after, known_commits(baseline))
         everything = [*_commits(baseline, after, new[:COMMITS]), *_pushes(baseline, final, after)]
         asked = tuple(question for question in everything if question.hook in hooks)
         if asked:
