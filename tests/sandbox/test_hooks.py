@@ -24,7 +24,7 @@ from pytest_saber.model.terms import TerminationReason
 from pytest_saber.record import codec
 from pytest_saber.record.store import RunStore
 from pytest_saber.runner.execute import execute
-from pytest_saber.sandbox import hook_room, hooks
+from pytest_saber.sandbox import hook_questions, hook_room, hooks
 from pytest_saber.sandbox.docker import DockerSandbox
 from pytest_saber.sandbox.workspace import DockerWorkspace
 
@@ -165,8 +165,7 @@ def test_pushes_are_asked_about_only_where_something_was_pushed(sandbox: DockerS
     with repository(sandbox, {"pre-push": NO_PUSH}) as workspace:
         output(workspace, "echo 1 > b; git add .; git commit -qm 'T-2 Local'")
         assert verdicts(workspace) == ()
-    with repository(sandbox, {"pre-push": NO_PUSH}) as workspace:
-        output(workspace, "echo 1 > b; git add .; git commit -qm 'T-2'; git push -q --no-verify origin main:release main")
+        output(workspace, "git push -q --no-verify origin main:release main")
         found = verdicts(workspace)
     assert [(verdict.hook, verdict.ref, verdict.answer.value, verdict.output) for verdict in found] == [
         ("pre-push", "refs/heads/main", "accepted", ""),
@@ -200,17 +199,18 @@ def test_a_dead_workspace_is_asked_about_and_a_missing_one_is_a_fault(
     assert containers(client, sandbox._session) == []
 
 
-@pytest.mark.parametrize(("most", "answer"), [(100, HookAnswer.UNDECIDED), (200_000, HookAnswer.REFUSED)])
-def test_what_is_too_large_is_not_brought_over(
-    most: int, answer: HookAnswer, sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_large_is_not_brought_over(sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     with repository(sandbox, {"pre-commit": NO_SECRETS}) as workspace:
         output(workspace, "echo secret > b; git add .; git commit -qnm 'T-2 Around'; head -c 900000 /dev/urandom > ~/large")
-        monkeypatch.setattr(hook_room, "_COPIED", most)
-        (verdict,) = verdicts(workspace)
-    # Without the objects nothing can be asked; without the home, the hook is asked as the agent found things only.
-    assert verdict.answer is answer
-    assert verdict.detail == ("/home/agent/web/.git/objects is too large to be copied" if most == 100 else "")
+        monkeypatch.setattr(hook_room, "_COPIED", 100)
+        (without_objects,) = verdicts(workspace)
+        monkeypatch.setattr(hook_room, "_COPIED", 200_000)
+        (without_home,) = verdicts(workspace)
+    assert without_objects.answer is HookAnswer.UNDECIDED
+    assert without_objects.detail == "/home/agent/web/.git/objects is too large to be copied"
+    # The hook is asked as the agent found things only.
+    assert (without_home.answer, without_home.detail) == (HookAnswer.REFUSED, "")
+    # A stream that was left in the middle would warn here that its socket is open.
     gc.collect()
 
 
@@ -225,14 +225,15 @@ def test_nothing_to_ask_costs_nothing(sandbox: DockerSandbox) -> None:
         assert hooks.ask(bench, *workspace.final()) == ()
 
 
-def test_a_repository_without_history_and_many_commits(sandbox: DockerSandbox) -> None:
+def test_a_repository_without_history_and_many_commits(sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook_questions, "COMMITS", 2)
     hook = SetupStep(f"printf '%s' \"$SCRIPT\" > {HOOK}; chmod +x {HOOK}", user="agent")
     git = (GitSpec(path=".", commits=(), config=SETTINGS),)
     with opened(sandbox, git=git, setup=(hook,), env={"SCRIPT": NO_SECRETS}) as workspace:
         workspace.baseline()
-        output(workspace, "for n in $(seq 22); do echo secret $n > b; git add b; git commit -qnm $n; done")
+        output(workspace, "for n in $(seq 4); do echo secret $n > b; git add b; git commit -qnm $n; done")
         found = verdicts(workspace)
-    assert [verdict.answer for verdict in found] == [HookAnswer.UNDECIDED] * 21
+    assert [verdict.answer for verdict in found] == [HookAnswer.UNDECIDED] * 3
     assert {verdict.detail for verdict in found} == {
         "there is no commit of before the run to try the hook on",
         "too many new commits: it was not asked about the 2 oldest",
