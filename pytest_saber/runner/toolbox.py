@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from pytest_saber.errors import SaberError, WorkspaceLost
 from pytest_saber.model.events import JSON, LimitReached, ToolCall, ToolResult
@@ -16,6 +18,9 @@ from pytest_saber.model.terms import TerminationReason
 
 CALLS_PER_STEP = 8
 """A model may ask for several calls in one step; this bounds an agent that never stops asking."""
+ARGUMENT_CHARACTERS = 1 << 20
+"""Of one call. What is longer is no command or file that a model writes, and would be parsed and searched by every rule."""
+_BEGINNING = 1000
 
 
 class RunOver(SaberError):
@@ -95,8 +100,8 @@ class WorkspaceToolbox:
     def call(self, tool: str, arguments: Mapping[str, JSON], *, call_id: str = "") -> str:
         """As `ports.Toolbox.call`. Raises RunOver too, when a limit of the run is reached."""
         with self._lock:
-            call_id = self._begin(tool, arguments, call_id)
-            problem = self._problem(tool, arguments)
+            call_id, too_long = self._begin(tool, arguments, call_id)
+            problem = f"error: {tool}: {too_long}" if too_long else self._problem(tool, arguments)
             if problem:
                 self._recorder.record(ToolResult(call_id, problem, exit_code=None))
                 return problem
@@ -108,15 +113,27 @@ class WorkspaceToolbox:
         Raises RunOver, and what `perform` raises.
         """
         with self._lock:
-            call_id = self._begin(tool, arguments, "")
-            return self._end(call_id, lambda: perform(max(1.0, self._clock.left())))
+            call_id, too_long = self._begin(tool, arguments, "")
 
-    def _begin(self, tool: str, arguments: Mapping[str, JSON], call_id: str) -> str:
+            def do() -> CommandOutput:
+                if too_long:
+                    raise OSError(errno.E2BIG, too_long)
+                return perform(max(1.0, self._clock.left()))
+
+            return self._end(call_id, do)
+
+    def _begin(self, tool: str, arguments: Mapping[str, JSON], call_id: str) -> tuple[str, str]:
+        """(the call's id, why it cannot be made where its arguments are too long, which are then recorded in part)."""
         self._refuse_when_over()
         self._calls += 1
         call_id = call_id or f"call_{self._calls}"
-        self._recorder.record(ToolCall(call_id, tool, dict(arguments)))
-        return call_id
+        size = _size(arguments)
+        if size <= ARGUMENT_CHARACTERS:
+            self._recorder.record(ToolCall(call_id, tool, dict(arguments)))
+            return call_id, ""
+        beginning = {str(name)[:_BEGINNING]: _as_text(value)[:_BEGINNING] for name, value in islice(arguments.items(), 8)}
+        self._recorder.record(ToolCall(call_id, tool, beginning))
+        return call_id, f"the arguments have {size} characters, more than {ARGUMENT_CHARACTERS}"
 
     def _end(self, call_id: str, perform: Callable[[], CommandOutput]) -> CommandOutput:
         try:
@@ -190,6 +207,14 @@ class WorkspaceToolbox:
 
 def _refusal(error: OSError) -> str:
     return f"error: {error.filename}: {error.strerror}" if error.filename else f"error: {error.strerror or error}"
+
+
+def _size(arguments: Mapping[str, JSON]) -> int:
+    """Characters of the arguments; 0 for what is no JSON, which the recorder refuses."""
+    try:
+        return len(json.dumps(dict(arguments), ensure_ascii=False))
+    except (TypeError, ValueError, RecursionError):
+        return 0
 
 
 def _as_text(value: JSON) -> str:

@@ -12,7 +12,7 @@ from support.suites import MemorySandbox
 from support.tasks import make_task
 
 from pytest_saber.errors import FaultSource, InfrastructureFault, UsageError, WorkspaceEnd, WorkspaceLost
-from pytest_saber.model.events import Incident, LimitReached
+from pytest_saber.model.events import Incident, LimitReached, ToolCall, ToolResult
 from pytest_saber.model.evidence import AgentIdentity, Evidence, RunKey, Termination, Usage
 from pytest_saber.model.ports import Agent, AgentResult, AgentSession, Workspace
 from pytest_saber.model.task import AgentBrief, Limits, Task, WorkspaceSpec
@@ -229,3 +229,24 @@ def test_a_wrong_call_is_answered_not_raised(tmp_path: Path, tool: str, argument
     answers: list[str] = []
     run(tmp_path, lambda session: answers.append(session.tools.call(tool, arguments)))
     assert answers == [text]
+
+
+def test_arguments_without_end_are_neither_run_nor_kept(tmp_path: Path) -> None:
+    said: list[object] = []
+    text = "touch a " + "x" * (1 << 20)
+
+    def call(session: AgentSession) -> None:
+        said.append(session.tools.call("bash", {"command": text}))
+        try:
+            session.workspace.run(text, timeout=5)
+        except OSError as error:
+            said.append(error.strerror)
+
+    evidence = run(tmp_path, call)
+    told = "the arguments have 1048599 characters, more than 1048576"
+    assert said == [f"error: bash: {told}", told]
+    calls = [event.payload for event in evidence.events if isinstance(event.payload, ToolCall)]
+    assert [call.arguments for call in calls] == [{"command": text[:1000]}] * 2
+    results = [event.payload for event in evidence.events if isinstance(event.payload, ToolResult)]
+    assert [(result.output, result.exit_code) for result in results] == [(f"error: bash: {told}", None), (f"error: {told}", 1)]
+    assert evidence.final == evidence.baseline
