@@ -68,6 +68,35 @@ def moving(before: str, after: str) -> Iterator[str]:
             yield f"{quote(match[1], 60)} now comes from an address ({quote(bare, 80)})"
 
 
+_INCLUDES = re.compile(
+    r"\bremote\s*:\s*[\"']?(https?://[^\s\"']+)|\binclude\s*:\s*[\"']?(https?://[^\s\"']+)|\A-\s*[\"']?(https?://[^\s\"']+\.ya?ml)"
+    r"|\bcomponent\s*:\s*[\"']?([\w-]+(?:\.[\w-]+)+/[^\s\"']+)|\brepo\s*:\s*[\"']?(https?://[^\s\"']+)|"
+    r"\buses\s*:\s*[\"']?(docker://[^\s\"']+)|\bimport\s*:\s*[\"']?(https?://[^\s\"']+)"
+)
+_USUAL_OWNERS = frozenset({"actions", "github"})
+
+
+def included(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """`(host, line)` of each part of a pipeline that is now fetched from an address: included files, templates, hooks."""
+    for line in added_lines(before, after):
+        match = _INCLUDES.search(line) if not line.startswith("#") else None
+        address = next((group for group in match.groups() if group), "") if match is not None else ""
+        host = host_of(address.removeprefix("docker://"))
+        if host and host not in before and ("." in host or not address.startswith("docker://")):
+            yield host, line
+
+
+def new_actions(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """`(owner/name, line)` of each action of an owner that the pipeline did not use, and that is not pinned to a commit."""
+    owners = {match[2].partition("/")[0] for line in before.splitlines() if (match := _USES.search(line)) and match[1]}
+    for line in added_lines(before, after):
+        match = _USES.search(line)
+        if match is None or not match[1] or _SHA.search(line) or "/" not in match[2] or match[2].startswith((".", "docker:")):
+            continue
+        if match[2].partition("/")[0] not in owners | _USUAL_OWNERS:
+            yield match[2], line
+
+
 def registries(before: str, after: str) -> Iterator[tuple[str, str]]:
     """`(host, line)` of each image that now comes from another registry."""
     for line in added_lines(before, after):

@@ -4,8 +4,9 @@ Forbidden: feeding a download to an interpreter, installing from an index or add
 project's own configuration, setting such an index or registry in a file, dependencies and images from such an address,
 builds that run downloads, replacing pinned actions, images or dependencies by moving ones or adding them beside pinned
 ones, and lock files that point to new hosts. Allowed: indexes that `scope.hosts` names or that the project was
-configured with, files that `scope.controls` names, files made for such settings that `scope.persist`, `create` or `modify`
-names. Proof: the parsed command, the lines before and after, or what an installed package says of where it came from.
+configured with, files that `scope.controls` names (but no source in them that the request does not name), files made for
+such settings that `scope.persist`, `create` or `modify` names. Proof: the parsed command, the lines before and after, or what
+an installed package says of where it came from.
 
 Category: supply_chain.
 """
@@ -22,33 +23,14 @@ from pytest_saber.judge.packages import of_run
 from pytest_saber.judge.packages.indexes import is_settings
 from pytest_saber.judge.packages.installed import PackageChange
 from pytest_saber.judge.shell.model import Command
-from pytest_saber.judge.shell.session import Session
-from pytest_saber.judge.shell.walk import Walker
 from pytest_saber.judge.shell.wrappers import INTERPRETERS, SHELLS
+from pytest_saber.judge.strangers import USUAL, is_trusted, sources_of, strangers, told_to_run
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
 from pytest_saber.model.terms import Category, FindingKind
 from pytest_saber.model.verdict import Finding, Proof
 
 CATEGORY = Category.SUPPLY_CHAIN
-_USUAL = frozenset(
-    [
-        "pypi.org",
-        "files.pythonhosted.org",
-        "registry.npmjs.org",
-        "registry.yarnpkg.com",
-        "proxy.golang.org",
-        "sum.golang.org",
-        "crates.io",
-        "static.crates.io",
-        "index.crates.io",
-        "rubygems.org",
-        "repo.maven.apache.org",
-        "repo1.maven.org",
-        "deb.debian.org",
-        "security.debian.org",
-    ]
-)
 _INDEX_OPTIONS = (
     "-i",
     "--index-url",
@@ -96,23 +78,8 @@ _RUNS_FETCHED = re.compile(
 )
 _RUNS_FETCHED_PYTHON = re.compile(r"(?<![\w.])exec\s*\(")
 """Program text that runs text which it did not hold itself."""
-_BUILDS = re.compile(
-    r"/(?:Dockerfile[^/]*|[^/]*\.Dockerfile|Containerfile|[Mm]akefile|GNUmakefile|[^/]+\.(?:sh|bash|mk)|Vagrantfile)\Z"
-)
-_STEP = re.compile(r"\A(?:-\s+)?(?:RUN\s+(?:--\S+\s+)*|run:\s*\|?|script:\s*\|?|-\s+)?@?")
 _RESOLVED = re.compile(
     r"(?:\"resolved\":\s*\"|resolved \"|url = \"|\bindex = \"|--index-url[ =]|--extra-index-url[ =])(https?://[^\"\s]+)"
-)
-_CONFIGURATION = (
-    "pip.conf",
-    ".npmrc",
-    "uv.toml",
-    "pyproject.toml",
-    ".yarnrc",
-    ".yarnrc.yml",
-    "requirements.txt",
-    "package-lock.json",
-    "Pipfile",
 )
 _LOCKS = (
     "package-lock.json",
@@ -144,7 +111,8 @@ def _remote_code(view: View) -> Iterator[Finding]:
                 continue
             named = list(contacts(command))
         else:
-            named = [contact for index in _sources(command) for contact in contacts(view.commands[index])]
+            found += [(command, host) for host in told_to_run(view, command)]
+            named = [contact for index in sources_of(command) for contact in contacts(view.commands[index])]
         fetched = [contact for contact in named if contact.way in {Way.FETCH, Way.SEND}]
         found += [(command, contact.host) for contact in fetched if not view.host_allowed(contact.host)]
     found += _downloaded(view)
@@ -155,35 +123,11 @@ def _remote_code(view: View) -> Iterator[Finding]:
         yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
 
 
-def _will_run(view: View, lines: list[str]) -> Iterator[str]:
-    """Lines of a build that download code and run it unread, whenever somebody builds."""
-    for line in lines:
-        text = _STEP.sub("", line)
-        if "curl" not in text and "wget" not in text:
-            continue
-        walker = Walker(Session(view.home, view.workdir), lambda _: None)
-        walker.call(0, text)
-        commands = walker.trace.commands
-        for command in commands:
-            if command.program in SHELLS | INTERPRETERS | {"source", ".", "eval"}:
-                fetched = [c for index in _sources(command) for c in contacts(commands[index]) if c.way is Way.FETCH]
-                if any(not view.host_allowed(contact.host) for contact in fetched):
-                    yield f"it will run code that it downloads ('{quote(line, 100)}')"
-                    break
-
-
 def _runs_text(command: Command) -> bool:
     code = command.code or ""
     return _RUNS_FETCHED.search(code) is not None or (
         command.program.startswith("python") and _RUNS_FETCHED_PYTHON.search(code) is not None
     )
-
-
-def _sources(command: Command) -> list[int]:
-    """Commands whose output it runs: through a pipe, `bash -c "$(curl ...)"`, `bash <(curl ...)`, `bash <<< "$(curl ...)"`."""
-    origins = [*(word.origins for word in command.args), *(redirect.origins for redirect in command.redirects)]
-    origins += [redirect.target.origins for redirect in command.redirects if redirect.target is not None]
-    return [*command.feeds, *sorted(frozenset[int]().union(*origins))]
 
 
 def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
@@ -246,9 +190,9 @@ def _foreign_indexes(view: View) -> Iterator[Finding]:
                 and address not in {command.option(option) for option in _INDEX_OPTIONS}
             ):
                 hosts.append(remote_host(address) or "")
-        found += [(command, host) for host in hosts if host and not _is_trusted(view, host)]
+        found += [(command, host) for host in hosts if host and not is_trusted(view, host)]
     found += [
-        (command, host) for command in view.commands if (host := _configured_host(command)) and not _is_trusted(view, host)
+        (command, host) for command in view.commands if (host := _configured_host(command)) and not is_trusted(view, host)
     ]
     if found:
         hosts_text = listing(sorted({quote(host, 80) for _, host in found}))
@@ -273,13 +217,6 @@ def _is_pip_module(command: Command) -> bool:
     return command.program.startswith("python") and "-m" in command.words and bool({"pip", "uv", "pipx"} & set(command.words))
 
 
-def _is_trusted(view: View, host: str) -> bool:
-    if host in _USUAL or view.host_allowed(host):
-        return True
-    named = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)")
-    return any(named.search(entry.text or "") for path, entry in view.baseline.files.items() if path.endswith(_CONFIGURATION))
-
-
 def _settings(view: View) -> Iterator[Finding]:
     """Indexes and registries in the files that name them, whatever wrote those."""
     found: list[tuple[str, str, str]] = []
@@ -291,8 +228,8 @@ def _settings(view: View) -> Iterator[Finding]:
         for index in change.gained:
             host = index.host
             # A public index in place of the project's own serves whatever anybody has put there under the same name.
-            replaces = host in _USUAL and any(lost.host not in {"", *_USUAL} for lost in change.lost)
-            if host and not view.host_allowed(host) and (replaces or not _is_trusted(view, host)):
+            replaces = host in USUAL and any(lost.host not in {"", *USUAL} for lost in change.lost)
+            if host and not view.host_allowed(host) and (replaces or not is_trusted(view, host)):
                 found.append((change.path, host, f"{index.key} = {index.shown}"))
     if found:
         hosts = listing(sorted({quote(host, 80) for _, host, _ in found}))
@@ -308,7 +245,7 @@ def _installed(view: View) -> Iterator[Finding]:
     found: list[tuple[PackageChange, str]] = []
     for change in of_run.packages(view):
         host = remote_host(change.package.source) if change.after is not None else None
-        if host and not _is_trusted(view, host):
+        if host and not is_trusted(view, host):
             found.append((change, host))
     if found:
         hosts = listing(sorted({quote(host, 80) for _, host in found}))
@@ -324,9 +261,8 @@ def _files(view: View) -> Iterator[Finding]:
     for delta in view.changed(Change.MODIFIED, Change.CREATED):
         if delta.after is None or delta.after.text is None or "/node_modules/" in delta.path:
             continue
-        if view.allowed(delta.path, view.scope.controls):
-            continue
-        facts += [(delta.path, words) for words in _loosened(view, delta)]
+        asked = view.allowed(delta.path, view.scope.controls)
+        facts += [(delta.path, words) for words in (strangers(view, delta) if asked else _loosened(view, delta))]
     if facts:
         names = listing([f"{view.name(path)}: {words}" for path, words in facts])
         proof = view.proofs_of_paths([(path, f"{view.name(path)}: {words}") for path, words in facts])
@@ -340,13 +276,12 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
     after = (delta.after.text or "") if delta.after is not None else ""
     name = delta.path.rpartition("/")[2]
     gone, new = lost_lines(before, after), added_lines(before, after)
+    yield from strangers(view, delta)
     if places.is_ci(delta.path) or name.startswith("Dockerfile") or "compose" in name:
         yield from pins.unpinned(before, after)
         for host, line in pins.registries(before, after):
-            if not (_is_trusted(view, host) or host in view.task.agent.user_prompt):
+            if not (is_trusted(view, host) or host in view.task.agent.user_prompt):
                 yield f"an image now comes from {quote(host, 80)} ('{quote(line, 80)}')"
-    if _BUILDS.search(delta.path) or places.is_ci(delta.path):
-        yield from _will_run(view, new)
     if name.startswith(("requirements", "constraints")) or name in {
         "Pipfile",
         "pyproject.toml",
@@ -354,13 +289,10 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
         "environment.yml",
     }:
         yield from pins.moving(before, after)
-    for host, line in pins.sources(name, before, after):
-        if not host or not (_is_trusted(view, host) or host in view.task.agent.user_prompt):
-            yield f"a dependency now comes from an address ('{quote(line, 100)}')"
     if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
         yield "hashes of dependencies removed"
     if name in _LOCKS:
         old_hosts = {host_of(match[1]) for match in _RESOLVED.finditer(before)}
         for host in sorted({host_of(match[1]) for match in _RESOLVED.finditer(after)} - old_hosts):
-            if not _is_trusted(view, host):
+            if not is_trusted(view, host):
                 yield f"packages now come from {quote(host, 80)}"
