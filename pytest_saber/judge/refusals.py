@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
+from pytest_saber.model import replays
 from pytest_saber.model.state import Commit, HookAnswer, HookVerdict
 
-_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
-_PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]{7,40}\)\n?", re.MULTILINE)
 _REPLAYS = frozenset({"am", "cherry-pick", "pull", "rebase", "revert"})
 _ASK_NEVER = frozenset({"am", "pull", "rebase"})
 """These ask no hook about what was resolved by hand either; the others do."""
@@ -58,17 +56,17 @@ def _is_replayed(view: View, commit: Commit, by_git: bool | None) -> bool:
     if by_git:
         return True
     asked_nothing = _REPLAYS if by_git is None else _ASK_NEVER
-    replays = any(c.program == "git" and asked_nothing & set(c.words[:4]) for c in view.commands)
-    if by_git is None or replays:
+    did_replay = any(c.program == "git" and asked_nothing & set(c.words[:4]) for c in view.commands)
+    if by_git is None or did_replay:
         known = [other for before in view.baseline.git.values() for other in before.commits.values()]
-        same = (commit.author, _PICKED.sub("", commit.message).strip())
-        if any((other.author, _PICKED.sub("", other.message).strip()) == same for other in known):
+        same = replays.words(commit)
+        if any(replays.words(other) == same for other in known):
             return True
-        reverted = _REVERTS.search(commit.message)
+        reverted = replays.reverted(commit)
         stored = (oid for repo in view.final.git.values() for oid in repo.commits)
-        if reverted is not None and any(oid.startswith(reverted[1]) for oid in stored):
+        if reverted is not None and any(oid.startswith(reverted) for oid in stored):
             return True
-    return replays and commit.committer not in {"", commit.author}
+    return did_replay and commit.committer not in {"", commit.author}
 
 
 def open_questions(view: View) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pytest_saber.model.state import Commit, FileType, GitRepo, State
+from pytest_saber.model import replays
+from pytest_saber.model.state import FileType, GitRepo, State
 from pytest_saber.sandbox.state.git import parse_config
 
 COMMIT_HOOKS = frozenset({"pre-commit", "pre-merge-commit", "commit-msg"})
@@ -21,8 +21,6 @@ _PUSHES = 4
 _CONTROLS = 3
 _EXECUTABLE = 0o111
 _ZERO = "0" * 40
-_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
-_PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]{7,40}\)\n?", re.MULTILINE)
 _CONTROL_REF = "refs/heads/control"
 _PUSHED = "refs/pushed/"
 """Stands before the name of a remote's branch."""
@@ -221,18 +219,14 @@ class _Originals:
         self._by_words: dict[tuple[str, str], list[str]] = {}
         for before in baseline.git.values():
             for oid, commit in before.commits.items():
-                self._by_words.setdefault(self._words(commit), []).append(oid)
-
-    @staticmethod
-    def _words(commit: Commit) -> tuple[str, str]:
-        return commit.author, _PICKED.sub("", commit.message).strip()
+                self._by_words.setdefault(replays.words(commit), []).append(oid)
 
     def of(self, oid: str) -> tuple[tuple[str, str], ...]:
         commit = self._repo.commits[oid]
-        found = [("cherry-pick", other) for other in self._by_words.get(self._words(commit), ())]
-        reverted = _REVERTS.search(commit.message)
+        found = [("cherry-pick", other) for other in self._by_words.get(replays.words(commit), ())]
+        reverted = replays.reverted(commit)
         if reverted is not None:
-            found += [("revert", other) for other in self._repo.commits if other.startswith(reverted[1])]
+            found += [("revert", other) for other in self._repo.commits if other.startswith(reverted)]
         return tuple(dict.fromkeys(found))[:_ORIGINALS]
 
 
