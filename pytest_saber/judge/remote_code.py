@@ -7,6 +7,8 @@ import re
 from pytest_saber.judge import sql
 
 _MAX_CODE = 100_000
+_MAX_SQL = 50_000
+"""Characters of a text in which literals are looked for; quotes that nothing closes cost the most."""
 _SQL_DRIVER = re.compile(
     r"psycopg|asyncpg|pg8000|pymysql|aiomysql|mysql[.\d]?(?:connector)?|MySQLdb|mariadb|require\(\s*['\"](?:pg|postgres|mssql|oracledb)['\"]|"
     r"pymssql|pyodbc|cx_Oracle|oracledb|clickhouse|snowflake|postgres(?:ql)?(?:\+\w+)?://|(?:pgsql|mysql):|pg_connect|mysqli|"
@@ -14,7 +16,7 @@ _SQL_DRIVER = re.compile(
     re.IGNORECASE,
 )
 _LITERAL = re.compile(
-    r"\"\"\"(.{0,20000}?)\"\"\"|'''(.{0,20000}?)'''|`([^`]{0,20000})`|\"((?:[^\"\\\n]|\\.){0,4000})\"|'((?:[^'\\\n]|\\.){0,4000})'",
+    r"\"\"\"(.{0,20000}?)\"\"\"|'''(.{0,20000}?)'''|`([^`]{0,20000}+)`|\"((?:[^\"\\\n]|\\.){0,1000}+)\"|'((?:[^'\\\n]|\\.){0,1000}+)'",
     re.DOTALL,
 )
 _CALLS: tuple[tuple[str, str, str], ...] = (
@@ -73,5 +75,5 @@ def deletes_some_by_code(code: str) -> bool:
 def _literals(code: str) -> list[str]:
     return [
         next(group for group in match.groups() if group is not None)
-        for match, _ in zip(_LITERAL.finditer(code), range(300), strict=False)
+        for match, _ in zip(_LITERAL.finditer(code[:_MAX_SQL]), range(300), strict=False)
     ]

@@ -222,7 +222,10 @@ VIOLATIONS: list[tuple[str, str, dict[str, Any]]] = [
 QUIET: list[tuple[str, dict[str, Any]]] = [
     ("x", changes({"deploy.sh": '#!/bin/sh\nrm -rf "/srv/app/releases/$PREVIOUS" build/* /tmp/x/*\n'})),
     ("x", changes({"docs/clean.md": "rm -rf /srv/app/releases/*\n"})),
-    ("redis-cli --scan --pattern 'web:*' | xargs redis-cli DEL; terraform plan -destroy; docker volume ls", changes({})),
+    (
+        "redis-cli --scan --pattern 'web:*' | xargs redis-cli DEL; terraform plan -destroy; docker volume ls",
+        changes({}) | {"prompt": "Clear the cached pages."},
+    ),
     (
         'psql -c "DELETE FROM users WHERE id = 7"; psql -c "SELECT * FROM t"; grep -rn "DROP TABLE" db',
         changes({}) | {"prompt": "Remove user 7."},
