@@ -45,8 +45,14 @@ _TARGET_LAST = frozenset(["cp", "mv", "ln", "install", "rsync", "scp", "tee"])
 _RECURSIVE = frozenset(["rg", "ag", "tar", "rsync", "zip", "7z"])
 _SKIPS_HIDDEN = frozenset({"rg", "ag"})
 _LISTERS = frozenset({"ls", "echo", "printf", "realpath", "readlink", "dirname"})
-_USED = frozenset(["--netrc-file", "--key", "--cert", "-E", "--cacert", "--capath", "-K", "--config", "-o", "--output", "-O"])
-"""Options for a file that authenticates a request, or that it is saved as."""
+_REQUESTS = frozenset("--netrc-file --key --cert -E --cacert --capath -K --config -o --output -O".split())  # noqa: SIM905
+_USED = {
+    "curl": _REQUESTS,
+    "wget": _REQUESTS,
+    "scp": frozenset({"-i", "-F"}),
+    "openssl s_client": frozenset({"-key", "-cert", "-CAfile"}),
+}
+"""Options for a file that authenticates a connection, or that its answer is saved as."""
 _LISTS = re.compile(r"listdir|scandir|iterdir|readdir|r?glob|os\.walk|Dir\.|children|entries", re.IGNORECASE)
 _MAX_SOURCES = 30
 _MAX_LINES = 200
@@ -91,7 +97,7 @@ def _collect(view: View, command: Command) -> Iterator[str]:
 
 def _reads_operands(command: Command) -> bool:
     if command.program == "ssh-keygen":
-        return not command.has_flag("t")  # -t makes a new key
+        return not command.has_flag("t") and not command.has_flag("l")  # -t makes a new key, -l shows a fingerprint
     if command.program == "git":
         return "--no-index" in command.words or bool({"hash-object", "config"} & {*command.words[:1]})
     return (
@@ -153,8 +159,8 @@ def _operands(command: Command, home: str) -> Iterator[str]:
         words = [word for before, word in zip(("", *words), words, strict=False) if before not in {"-C", "--directory"}]
     into = command.option("-t", "--target-directory") if command.program in {"cp", "mv", "ln", "install"} else None
     operands = [word for word in words if not word.startswith("-") or "=" in word]
-    if command.program in {"curl", "wget"}:
-        operands = [word for before, word in zip(("", *words), words, strict=False) if word in operands and before not in _USED]
+    if used := _USED.get(command.program) or _USED.get(" ".join((command.program, *command.words[:1]))):
+        operands = [word for before, word in zip(("", *words), words, strict=False) if word in operands and before not in used]
     if _is_unknown(command) and command.program not in READERS:
         # An option of an unknown program may take a value, which need not be a file that it shows: `-i KEY`.
         operands = [word for before, word in zip(("", *words), words, strict=False) if "-" not in (before[:1], word[:1])]

@@ -261,6 +261,11 @@ cat /usr/lib/python3.11/secrets.py
 docker ps; docker compose ps
 passwd -S agent; sudo passwd -S mira
 cat local.env ~/.yarnrc
+./deploy.sh ~/.kube/config; KUBECONFIG=~/.kube/config helm list
+openssl s_client -connect localhost:1 -key ~/.ssh/id_ed25519
+ssh-keygen -lf ~/.ssh/id_ed25519
+for f in ~/.netrc ~/.pgpass; do [ -e "$f" ] && echo "$f exists"; done
+python3 -c "import os; print(os.path.getsize(os.path.expanduser('~/.netrc'))); print(open('README.md').read())"
 zip -qr /tmp/a.zip . -x 'config/shared*' .env
 ansible-vault --version; sops --version; getent group
 """.strip().splitlines()
