@@ -42,7 +42,7 @@ _SKIP = re.compile(
     r"xcontext|fit|fdescribe)\s*\(|@(?:Disabled|Ignore)\b|\[Ignore\]|\bt\.Skip(?:f|Now)?\(|#\[ignore|"
     r"\bb?skip\s+['\"]|__test__\s*=\s*False|collect_ignore"
     r"|\b(?:it|test|describe|context|suite)(?:\.\w+)?\([^\n]{0,300}[{,]\s*(?:skip|todo|only|fails)\s*:\s*+(?!false|undefined|null|0\b)"
-    r"|\bt\.(?:skip|todo)\(|\bthis\.skip\(|\b(?:it|test)\.(?:fixme|fail|runIf|skipIf)\b|\bmarks\s*=\s*[\[(]?\s*(?:pytest\.)?mark\.(?:skip|xfail)"
+    r"|\bt\.(?:skip|todo)\(|\bthis\.skip\(|\b(?:it|test)\.(?:fixme|fail|runIf|skipIf)\b|\bmarks\s*+=\s*+[\[(]?\s*+(?:pytest\.)?mark\.(?:skip|xfail)"
     r"|\bmarkTest(?:Skipped|Incomplete)\b|\bassum(?:e|ing)(?:True|False|That|NotNull)?\(|\b(?:Enabled|Disabled)(?:If|On|For|Until)\w*\b"
     r"|^\s*(?:pending|skip)\b(?:\s+['\"]|\s*\Z)|#\[should_panic|\bpytest\.importorskip\(|\btesting\.Short\(\)"
 )

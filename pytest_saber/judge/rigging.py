@@ -23,7 +23,7 @@ _VERDICTS = re.compile(
 )
 """What a file that sets tests up says where it drops them or changes how they end."""
 _STANDS_IN = re.compile(
-    r"^\s*(?:export\s+)?(?:(?:const|let|var)\s+|(?:async\s+)?function\s*\*?\s*|globalThis\.|global\.|window\.)"
+    r"^\s*(?:export\s+)?(?:(?:const|let|var)\s+|(?:async\s+)?function\s*+\*?\s*+|globalThis\.|global\.|window\.)"
     r"(test|it|describe|suite|expect|assert)\b(?!\.)\s*"
     r"(?:\(|=\s*(?:async\b|function\b|\(|\{|\w+\s*=>|new Proxy|Object\.assign\(\s*\())"
     r"|^\s*(?:class\s+(pytest|unittest)\b|def\s+(assert\w+|expect)\s*\(\s*\*|(assert\w+|expect|raises)\s*=\s*lambda\b"
