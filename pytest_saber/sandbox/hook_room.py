@@ -7,6 +7,7 @@ that is brought over comes through the engine, before anything of the run can be
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -50,8 +51,10 @@ class Source:
 class Room:
     """One container, for one repository: as the agent found things, and after `surround` as it left them."""
 
-    def __init__(self, room: DockerWorkspace, source: Source, inquiry: Inquiry) -> None:
+    def __init__(self, room: DockerWorkspace, source: Source, inquiry: Inquiry, deadline: float) -> None:
+        """`deadline` on the monotonic clock: from then on the hook is asked about no further branch."""
         self._room = room
+        self._deadline = deadline
         self._source = source
         self._inquiry = inquiry
         self._tops = _tops([source.account.home, source.workdir, inquiry.root])
@@ -91,6 +94,8 @@ class Room:
         """The first assent, or else the first answer. Without `with_files` the work tree is left as it is."""
         first: HookVerdict | None = None
         for ref in question.refs:
+            if first is not None and time.monotonic() > self._deadline:
+                return replace(first, answer=HookAnswer.UNDECIDED, detail="there was no time to ask it on every branch")
             verdict = self._once(question, ref, with_files)
             if verdict.answer is HookAnswer.ACCEPTED:
                 return verdict

@@ -137,7 +137,9 @@ class _Panel:
                 room.surround()
                 # Before anything is checked out: a hook that looks at files may have seen some that came with a later commit.
                 left = room.answer(question, with_files=False)
-                return _Heard(found, left if left.answer is HookAnswer.ACCEPTED else room.answer(question))
+                if left.answer is not HookAnswer.ACCEPTED and not self._is_late():
+                    left = room.answer(question)
+                return _Heard(found, left)
             except (Stop, WorkspaceLost):
                 return _Heard(found)
 
@@ -168,7 +170,7 @@ class _Panel:
             return otherwise(f"all hooks together took more than {TOTAL_SECONDS:g} seconds")
         try:
             with self._fresh() as workspace:
-                room = Room(workspace, self._source, self._inquiry)
+                room = Room(workspace, self._source, self._inquiry, self._deadline)
                 room.furnish()
                 return act(room)
         except Stop as stop:
