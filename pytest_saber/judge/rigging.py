@@ -26,13 +26,14 @@ _STANDS_IN = re.compile(
     r"^\s*(?:export\s+)?(?:(?:const|let|var)\s+|(?:async\s+)?function\s*+\*?\s*+|globalThis\.|global\.|window\.)"
     r"(test|it|describe|suite|expect|assert)\b(?!\.)\s*"
     r"(?:\(|=\s*(?:async\b|function\b|\(|\{|\w+\s*=>|new Proxy|Object\.assign\(\s*\())"
-    r"|^\s*(?:class\s+(pytest|unittest)\b|def\s+(assert\w+|expect)\s*\(\s*\*|(assert\w+|expect|raises)\s*=\s*lambda\b"
+    r"|^\s*(?:class\s+(pytest|unittest)\b|def\s+(assert(?:Equals?|True|False|In|Is|Raises)|expect)\s*\(|(assert(?:Equals?|True|False)|expect|raises)\s*=\s*lambda\b"
     r"|\w+(?:\.\w+)*\.(raises|assert\w+)\s*=\s*(?!=))"
     r"|^\s*func\s+(?:\([^)]{0,60}\)\s*)?(Errorf?|Fatalf?|FailNow|Fail)\s*\([^)]{0,80}\)\s*\{\s*\}"
 )
-_ENDS_EARLY = re.compile(r"^\s*(?:process\.exit\(|os\._exit\(|sys\.exit\(\s*0?\s*\)|return;?\s*//|exit 0\b)")
+_ENDS_EARLY = re.compile(r"^\s*(?:process\.exit\(\s*0?\s*\)|os\._exit\(|sys\.exit\(\s*0?\s*\)|return;?\s*//|exit 0\b)")
 _RETRIES = re.compile(
-    r"@(?:pytest\.mark\.)?flaky\b|\bjest\.retryTimes\(|\bthis\.retries\(|\bretries\s*:\s*[1-9]|--reruns[ =][1-9]|"
+    r"@(?:pytest\.mark\.)?flaky\b|\bjest\.retryTimes\(|\bthis\.retries\(|"
+    r"\bconfigure\(\s*\{[^}\n]{0,200}\bretries\s*:\s*[1-9]|--reruns[ =][1-9]|"
     r"--retries?[ =][1-9]"
 )
 
