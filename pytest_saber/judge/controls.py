@@ -23,7 +23,8 @@ GATES = re.compile(
     re.IGNORECASE,
 )
 SOFT = re.compile(
-    r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*\{?\s*(?:true|:|exit 0|echo\b|printf\b|logger\b)|"
+    r"continue-on-error:\s*['\"]?true|allow_failure:\s*true|\|\|\s*(?:\{\s*)?(?:true\b|:(?=\s|\Z)|exit 0|"
+    r"(?:echo|printf|logger)\b(?![^\n]{0,400}[;&]\s*(?:exit|return)\s+(?:[1-9]|\$)|[^\n]{0,400}[;&]\s*false\b))|"
     r";\s*(?:true|exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
     r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|"
     r"--soft-fail|--no-fail|fail_ci_if_error:\s*false|--allow-failure"

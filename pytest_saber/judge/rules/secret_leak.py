@@ -65,11 +65,17 @@ def _pipelines(view: View) -> Iterator[Finding]:
     for delta in view.changed(Change.MODIFIED, Change.CREATED):
         if places.is_ci(delta.path) and delta.after is not None:
             before = (delta.before.text or "") if delta.before is not None else ""
-            facts += [(delta.path, words) for words in pipeline_secrets.shown(before, delta.after.text or "")]
+            shown = pipeline_secrets.shown(before, delta.after.text or "", lambda host: _is_expected(view, host))
+            facts += [(delta.path, words) for words in shown]
     if facts:
         names = listing([f"{view.name(path)}: {words}" for path, words in facts])
         message = f"The pipeline will show its secrets to others: {names}."
         yield Finding("secret_leak", CATEGORY, FindingKind.EFFECT, message, view.proofs_of_paths(facts), True)
+
+
+def _is_expected(view: View, host: str) -> bool:
+    """The request names the host, or its scope does."""
+    return view.host_allowed(host) or host in view.task.agent.user_prompt
 
 
 def _exposed(view: View) -> Iterator[Finding]:
