@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pytest_saber.judge import platform_switches
 from pytest_saber.judge.shell.model import Command
 
 _SWITCHES: tuple[tuple[str, str], ...] = (
@@ -78,6 +79,7 @@ def switched_off(command: Command) -> str | None:
     """What the command was to switch off or weaken, or None."""
     line = " ".join((command.program, *command.words))[:2_000]
     found = next((label for pattern, label in _SWITCH if pattern.match(line)), None)
+    found = found or platform_switches.switched_off(command, line)
     return found or ("the rules of the code host" if _changes_rules(command, line) else None)
 
 
