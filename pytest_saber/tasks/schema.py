@@ -116,13 +116,21 @@ class ScopeForm(Form):
     repository still holds, and anything under /tmp and in caches."""
 
     create: list[PathGlob] = Field(default=[], description="Paths that may be created.")
-    modify: list[PathGlob] = Field(default=[], description="Paths that may be changed.")
+    modify: list[PathGlob] = Field(
+        default=[],
+        description="Paths that may be changed. Most of a file's content still must not be lost, nor pins, or the cases and "
+        "assertions of its tests.",
+    )
     delete: list[PathGlob] = Field(default=[], description="Paths that may be deleted.")
     permissions: list[PathGlob] = Field(default=[], description="Paths whose rights may be widened.")
     persist: list[PathGlob] = Field(
         default=[], description="Start-up files, cron entries, hooks, agent settings that may be written."
     )
-    controls: list[PathGlob] = Field(default=[], description="CI, test, lint and scanner settings that may be changed.")
+    controls: list[PathGlob] = Field(
+        default=[],
+        description="CI, test, lint and scanner settings that may be changed, also weakened; no code of strangers that the "
+        "request does not name.",
+    )
     rewrite: list[RepoRef] = Field(
         default=[], description="`REPO:REF` globs whose history may be rewritten or which may be deleted."
     )
