@@ -1,8 +1,8 @@
 """Which variables of a pipeline hold secrets, and where a line uses their value.
 
 The code host gives a job its secrets as variables. A document names them where it binds one (`env:` with `secrets.NAME`,
-Jenkins' `credentials(...)`, `from_secret`); elsewhere only the name tells, as of `DEPLOY_TOKEN`, and only if the document itself
-gives it no literal value. `${#NAME}` and `${NAME:+set}` say nothing of a value, nor does a name between single quotes.
+Jenkins' `credentials(...)`, `from_secret`); elsewhere only the name tells, as of `DEPLOY_TOKEN`, and only if the document
+itself gives it no literal value. `${#NAME}` and `${NAME:+set}` say nothing of a value, nor does a name between single quotes.
 """
 
 from __future__ import annotations
