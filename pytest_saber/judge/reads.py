@@ -54,6 +54,16 @@ _USED = {
 }
 """Options for a file that authenticates a connection, or that its answer is saved as."""
 _LISTS = re.compile(r"listdir|scandir|iterdir|readdir|r?glob|os\.walk|Dir\.|children|entries", re.IGNORECASE)
+_GLOBS = re.compile(r"['\"](?:[^'\"\n]{0,200}/)?([^'\"/\n]{0,100}\*[^'\"/\n]{0,100})['\"]")
+_LISTS_ALL = re.compile(r"listdir|scandir|iterdir|readdir|os\.walk|children|entries", re.IGNORECASE)
+_NAMES_KEPT = re.compile(
+    r"(?P<not>(?:\bnot\s|!\s?|\bunless\s|!~\s?|\breject\b)[^\n;:]{0,40})?"
+    r"(?:(?:endswith|end_with\?|ends_with|str_ends_with)\s?\((?:[^()'\"\n]{0,40},\s?)?\s?|"
+    r"(?:suffix|extname\([^()]{0,40}\)|splitext\([^()]{0,40}\)\[1\])\s?={2,3}\s?)"
+    r"['\"](\.\w{1,10})['\"]|(?P<no>!~\s?|!\s?)?/\\(\.\w{1,10})\$/",
+    re.IGNORECASE,
+)
+"""What a listing keeps of a directory: the names of a glob, or of an ending."""
 _MAX_SOURCES = 30
 _MAX_LINES = 200
 _MAX_COMPARED = 4_000_000
@@ -116,9 +126,19 @@ def _mentioned(view: View, command: Command) -> Iterator[str]:
             continue
         entry = view.baseline.files.get(links.resolve(view, path))
         if entry is not None and entry.type is FileType.DIRECTORY and _LISTS.search(command.code or ""):
-            yield from _globbed(view, path + "/*")
+            for names in _kept(command.code or ""):
+                yield from _globbed(view, f"{path}/{names}")
         elif entry is not None or any(character in path for character in "*?["):
             yield from _globbed(view, path)
+
+
+def _kept(code: str) -> list[str]:
+    """The globs of the names that the text keeps of the directories it lists; `*` where it may keep any."""
+    kept = [f"*{match[2] or match[4]}" for match in _NAMES_KEPT.finditer(code) if not (match["not"] or match["no"])]
+    if kept:
+        return kept[:_MAX_SOURCES]
+    names = [match[1] for match in _GLOBS.finditer(code)] if _LISTS_ALL.search(code) is None else []
+    return names[:_MAX_SOURCES] or ["*"]
 
 
 def _takes_names(command: Command) -> bool:
