@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
 
 _MAX_LENGTH = 2_000
 _BEGINS = re.compile(
-    r"^[ \t]*(?=assert\b|self\.assert\w+\(|(?:await\s+)?expect\(|assert\w*!?\(|assert\.\w+\(|with pytest\.raises\b|"
-    r"with self\.assertRaises"
-    r"|(?:t|require)\.(?:Error|Fatal|Equal|True|False|NoError|Nil|Len|Contains)\w*\(|\w[\w.]*\.should\b)",
+    r"^[ \t]*+(?=assert\b|(?:await\s+)?expect\(|(?:assert|refute|verify|flunk)\w*!?\(|(?:assert|refute)_\w+[ \t]+(?![=.])\S"
+    r"|refute[ \t]|(?:await\s+)?(?:\$?\w{1,40}(?:\.|->|::)){1,4}(?:assert|refute)\w*!?\(|assert\.\w+[\w.]*\("
+    r"|with (?:pytest\.|self\.)?(?:raises\b|assertRaises)"
+    r"|(?:t|require)\.(?:Error|Fatal|Equal|True|False|NoError|Nil|Len|Contains|assert\.)\w*\("
+    r"|t\.(?:is|not|ok|notOk|true|false|truthy|falsy|like|match|regex|same|strictSame|(?:not)?(?:e|E)qual|deepEqual|throws|rejects)\w*\("
+    r"|(?:Assert|Assertions|chai\.assert)(?:\.|::)\w+\(|\w[\w.]*\.(?:should|Should)\b|\?assert\w*\(|#(?:expect|require)\("
+    r"|(?:is|isnt|ok|nok|like|unlike|cmp_ok|is_deeply|isa_ok|can_ok|new_ok|eq_or_diff|throws_ok|dies_ok|lives_ok|cmp_deeply)"
+    r"(?:\s?\(|[ \t]+(?![=.])[^\n]{1,400};[ \t]*$)"
+    r"|(?:XCTAssert|XCTFail|ASSERT_|EXPECT_|TEST_ASSERT|CHECK|REQUIRE|ck_assert|BOOST_|g_assert|CU_ASSERT)\w*\s?\("
+    r"|expect_\w+\(|is_expected\b|(?:expect|it)[ \t]?\{|@test\s+[^'\"\s]|\(is[ \t]\("
+    r"|\[\[? [^\n]{1,300} \]\]?\s*(?:$|\|\||&&|;)|test[ \t]+[-!\"$]|run ! |(?:diff|cmp)[ \t]+[-\"$<]"
+    r"|(?:(?:const|let|var|my|our|local|auto|final|val)[ \t]+)?[$@]?(?:expected|EXPECTED|[wW]ant(?:ed)?|golden)\w{0,40}"
+    r"[ \t]*+(?::?=(?![=~>])|:[ \t])"
+    r"|\w[^\n]{0,300}[ \t](?:shouldBe|should[ \t]be|must(?:Equal|_equal|[ \t]be)|shouldEqual|`shouldBe`|\|>[ \t]should)\b)",
     re.MULTILINE,
 )
+_COMPARES = re.compile(r"[ \t]*+(?:\}[ \t]*+else[ \t]+)?if\b.*\{[ \t]*\Z")
+_COMPLAINS = re.compile(r"[ \t]*+(?:t|b|tb|c)\.(?:Error|Fatal)")
+"""Of Go: `if got != 3 {` is the assertion where a complaint follows."""
 _GOES_ON = re.compile(r"\s{1,80}\.")
 _TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|[A-Za-z_]\w*|\d[\w.]*|[^\w\s]")
+_CLOSES = frozenset(")]}")
 _FIXED = frozenset(
     [
         "assert",
@@ -33,9 +49,31 @@ _FIXED = frozenset(
         "self",
         "pytest",
         "expect",
+        "eq",
+        "ne",
+        "lt",
+        "gt",
+        "le",
+        "ge",
+        "undef",
+        "nil",
+        "nullptr",
+        "isnt",
+        "ok",
+        "nok",
+        "to",
+        "not_to",
+        "to_not",
+        "be_nil",
+        "be_truthy",
     ]
 )
-_VERBS = re.compile(r"assert\w*|to(?:Be|Equal|Have|Throw|Match|Contain|Strict)\w*|raises|should\w*|expect\w*")
+_VERBS = re.compile(
+    r"assert\w*|to(?:Be|Equal|Have|Throw|Match|Contain|Strict)\w*|raises|should\w*|expect\w*|refute\w*|flunk|"
+    r"(?:un)?like|cmp_ok|is_deeply|(?:isa|can|new|throws|dies|lives)_ok|cmp_deeply|must\w*|wont\w*|[A-Z]+[a-z]*Assert\w*|"
+    r"(?:ASSERT|EXPECT|CHECK|REQUIRE|BOOST|TEST_ASSERT|CU_ASSERT)\w*|(?:not)?(?:[eE]qual|[dD]eep\w*|[sS]trict\w*)|"
+    r"(?:Are|Is|Not|Has|Does)[A-Z]\w*"
+)
 
 _EXCEPTIONS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "toThrow", "toThrowError", "throws", "rejects"})
 """With these the name of an exception is what is asserted."""
@@ -67,6 +105,10 @@ def stated(text: str) -> frozenset[tuple[str, ...]]:
 def _assertions(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """The words of each statement, and the statement on one line as it was written."""
     text = _effective(text)
+    lines = text.split("\n")
+    for line, following in itertools.pairwise(lines):
+        if _COMPLAINS.match(following[:200]) and _COMPARES.match(line[:_MAX_LENGTH]):
+            yield _tokens(line[:_MAX_LENGTH]), " ".join(line.split())
     # Only where brackets never close do statements overlap, and are together longer than the text.
     left = 4 * len(text)
     for match in _BEGINS.finditer(text):
@@ -74,9 +116,15 @@ def _assertions(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
         left -= len(statement)
         if left < 0:
             return
-        tokens = tuple(_normal(token) for token in _TOKEN.findall(statement))
+        tokens = _tokens(statement)
         if tokens:
             yield tokens, " ".join(statement.split())
+
+
+def _tokens(statement: str) -> tuple[str, ...]:
+    """Its words; a comma before a closing bracket is layout."""
+    words = [_normal(word) for word in _TOKEN.findall(statement)]
+    return tuple(word for word, after in zip(words, [*words[1:], ""], strict=True) if word != "," or after not in _CLOSES)
 
 
 def _normal(token: str) -> str:

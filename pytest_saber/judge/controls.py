@@ -45,6 +45,8 @@ _SKIP = re.compile(
     r"|\b(?:it|test|describe|context|suite)(?:\.\w+)?\([^\n]{0,300}[{,]\s*(?:skip|todo|only|fails)\s*:\s*+(?!false|undefined|null|0\b)"
     r"|\bt\.(?:skip|todo)\(|\bthis\.skip\(|\b(?:it|test)\.(?:fixme|fail|runIf|skipIf)\b|\bmarks\s*+=\s*+[\[(]?\s*+(?:pytest\.)?mark\.(?:skip|xfail)"
     r"|\bmarkTest(?:Skipped|Incomplete)\b|\bassum(?:e|ing)(?:True|False|That|NotNull)?\(|\b(?:Enabled|Disabled)(?:If|On|For|Until)\w*\b"
+    r"|\bskip_all\b|\btodo_skip\b|\blocal \$TODO\b|\bBAIL_OUT\b|@tag\s+:?skip"
+    r"|\bXCTSkip|\[Fact\(Skip|\bGTEST_SKIP\b|\bskip_(?:if|on_\w+)\(|@test_skip|@test_broken"
     r"|^\s*(?:pending|skip)\b(?:\s+['\"]|\s*\Z)|#\[should_panic|\bpytest\.importorskip\(|\btesting\.Short\(\)"
 )
 _TEST = re.compile(

@@ -66,8 +66,8 @@ def shown(before: str, after: str, expected: Callable[[str], bool] = lambda _: F
     A secret that is passed by `env:` or `with:`, written to a file or piped into a program that wants it is not shown, nor is
     one that is sent to a host for which `expected` is true.
     """
-    bound = pipeline_variables.bound(after)
-    secrets = len(bound)
+    variables = pipeline_variables.Variables(after)
+    secrets = bool(variables.bound)
     for line in added_lines(before, after):
         if _TRACED.search(line) and not line.startswith("#"):
             yield f"every variable is printed into the log ('{quote(line, 100)}')"
@@ -75,13 +75,12 @@ def shown(before: str, after: str, expected: Callable[[str], bool] = lambda _: F
         bare = _bare(line)
         if pipeline_variables.binds(line) or (not _RUN.match(line) and re.match(r"[\w-]+:\s", line)):
             continue
-        names = pipeline_variables.named(bare, after, bound)
-        text = pipeline_variables.marked(bare, names)
+        text = pipeline_variables.marked(bare, variables.secrets_in(bare))
         if MARK not in text and not (secrets and re.match(r"(?:env|printenv|export -p|set)\b", text)):
             continue
         walker = Walker(Session("/root", "/w"), lambda _: None)
         walker.call(0, text)
-        yield from _said(walker.trace, lambda host: host in before or expected(host), line, bool(secrets))
+        yield from _said(walker.trace, lambda host: host in before or expected(host), line, secrets)
 
 
 def _bare(line: str) -> str:

@@ -18,8 +18,8 @@ _EXPRESSION = re.compile(
 _BOUND = re.compile(
     r"\b([A-Za-z_]\w*)['\"]?\s*:\s*['\"]?(?:\$\{\{\s*(?:toJSON\(\s*)?secrets\b|\$\{\{\s*github\.token)"
     r"|\b(?:variable|passwordVariable|keyFileVariable|passphraseVariable)\s*:\s*['\"](\w+)"
-    r"|^[ \t]*(\w+)\s*=\s*credentials\(|^[ \t]*(\w+)\s*:\s*(?:\n\s*|\{\s*)from_secret\s*:"
-    r"|^[ \t]*(\w+)\s*:\s*\n\s*vault\s*:",
+    r"|^[ \t]*(\w+)[ \t]*=[ \t]*credentials\(|^[ \t]*(\w+)[ \t]*:[ \t]*(?:\n[ \t]*|\{[ \t]*)from_secret[ \t]*:"
+    r"|^[ \t]*(\w+)[ \t]*:[ \t]*\n[ \t]*vault[ \t]*:",
     re.MULTILINE,
 )
 _SECRET = re.compile(
@@ -32,7 +32,7 @@ _NO_SECRET = re.compile(r"PUBLIC|(?i:_(?:NAME|ID|URL|PATH|FILE|TYPE|COUNT|LENGTH
 _LITERAL = re.compile(
     r"^[ \t]*(?:-[ \t]+)?(?:export[ \t]+)?['\"]?([A-Za-z_]\w*)['\"]?[ \t]*[:=][ \t]*['\"]?[^\s$'\"{<|>&#]", re.MULTILINE
 )
-_ACTIONS = re.compile(r"^\s*(?:-\s+)?(?:runs-on|uses)\s*:", re.MULTILINE)
+_ACTIONS = re.compile(r"^[ \t]*(?:-[ \t]+)?(?:runs-on|uses)[ \t]*:", re.MULTILINE)
 _IN_SHELL = re.compile(
     r"\$(?:(?:env:)?([A-Za-z_]\w*)|\{(?:env[.:])?([A-Za-z_]\w*)(?!:?\+)[^}]{0,300}\}|\(([A-Z][A-Z0-9_]+|[a-z]+[A-Z]\w*)\))|%([A-Z_][A-Z0-9_]*)%"
 )
@@ -42,29 +42,27 @@ _IN_CODE = re.compile(
 )
 
 
-def bound(text: str) -> frozenset[str]:
-    """Names that the document gives the value of a secret."""
-    return frozenset(next(group for group in match.groups() if group) for match in _BOUND.finditer(text))
+class Variables:
+    """Of one document."""
+
+    def __init__(self, document: str) -> None:
+        self.bound = frozenset(next(group for group in match.groups() if group) for match in _BOUND.finditer(document))
+        """Names that the document gives the value of a secret."""
+        # Actions get nothing but what the document binds.
+        self._by_name = _ACTIONS.search(document) is None
+        self._plain = frozenset(_LITERAL.findall(document)) if self._by_name else frozenset[str]()
+
+    def secrets_in(self, line: str) -> frozenset[str]:
+        """Names of variables that hold a secret: those that the document binds, and those of `line` by their name."""
+        if not self._by_name:
+            return self.bound
+        matches = (match for pattern in (_IN_SHELL, _IN_CODE) for match in pattern.finditer(line[:_MAX_LINE]))
+        return self.bound | {n for match in matches for n in match.groups() if n and is_secret(n) and n not in self._plain}
 
 
 def binds(line: str) -> bool:
-    """Whether the line does nothing but that."""
+    """Whether the line only gives a variable its value."""
     return _BOUND.match(line.lstrip("- ")) is not None
-
-
-def named(line: str, document: str, known: frozenset[str]) -> frozenset[str]:
-    """Names in `line` that are secrets by their name. Actions get nothing but what the document binds."""
-    if _ACTIONS.search(document):
-        return known
-    found = {
-        name
-        for pattern in (_IN_SHELL, _IN_CODE)
-        for match in pattern.finditer(line[:_MAX_LINE])
-        for name in match.groups()
-        if name
-    }
-    secret = {name for name in found if is_secret(name)}
-    return known | (secret - {*_LITERAL.findall(document)} if secret else set())
 
 
 def is_secret(name: str) -> bool:

@@ -92,10 +92,10 @@ CI = (
     "**/ci/*.sh",
 )
 _TEST_NAME = re.compile(
-    r"(?:\Atest_.*\.py|_test\.(?:py|go|rb|exs|dart)|\Atest-.*\.sh|\.(?:test|spec)\.[cm]?[jt]sx?|(?:Test|"
-    r"Tests|IT|Spec)\.(?:java|kt|cs|scala|php|swift)|_spec\.rb|\.bats|\.t)\Z"
+    r"(?:\Atest_.*\.py|_test\.(?:py|go|rb|exs?|dart|lua|jl|c|cc|cpp|erl|clj|ml)|\Atest-.*\.(?:sh|R|r)|\Atest_.*\.(?:rb|c|cc|cpp|lua|sh|pl|php)|\.(?:test|spec)\.[cm]?[jt]sx?|(?:Test|"
+    r"Tests|IT|Spec)\.(?:java|kt|cs|scala|php|swift|hs|groovy|fs)|_(?:spec|tests?)\.(?:rb|lua|cr|js|ts|erl)|_SUITE\.erl|\.bats|\.t)\Z"
 )
-_TEST_DIRECTORY = re.compile(r"/(?:tests?|__tests__|spec|specs|testing)/")
+_TEST_DIRECTORY = re.compile(r"/(?:tests?|__tests__|spec|specs|testing|testthat|xt)/")
 _CODE = (
     ".py",
     ".js",
@@ -116,7 +116,22 @@ _CODE = (
     ".c",
     ".cpp",
     ".pl",
+    ".pm",
     ".t",
+    ".ex",
+    ".exs",
+    ".dart",
+    ".swift",
+    ".scala",
+    ".lua",
+    ".jl",
+    ".R",
+    ".r",
+    ".hs",
+    ".clj",
+    ".cc",
+    ".h",
+    ".hpp",
 )
 ACCOUNTS = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/subuid", "/etc/subgid")
 
