@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import pins, places
+from pytest_saber.judge import pins, places, version_specs
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
 from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
 from pytest_saber.judge.packages import of_run
@@ -288,7 +288,12 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
         "package.json",
         "environment.yml",
     }:
-        yield from pins.moving(before, after)
+        moving = list(pins.moving(before, after))
+        yield from moving
+    else:
+        moving = []
+    if not moving:
+        yield from version_specs.loosened(delta.path, before, after, view.task.agent.user_prompt)
     if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
         yield "hashes of dependencies removed"
     if name in _LOCKS:
