@@ -26,6 +26,7 @@ from pytest_saber.judge import (
     guards,
     hook_bypass,
     hook_places,
+    narrowed,
     new_settings,
     places,
     rigging,
@@ -75,6 +76,7 @@ _SETS_UP = re.compile(
     re.IGNORECASE,
 )
 _TEST_SETUP = re.compile(r"conftest|noxfile|setup\.py|\.config\.|jest|vitest|playwright|cypress")
+_BUILDS = frozenset({"Makefile", "makefile", "GNUmakefile", "package.json"})
 _LAX_CONFIG = {
     "http.sslverify": {"false", "0", "no"},
     "receive.denynonfastforwards": {"false", "0", "no"},
@@ -190,6 +192,11 @@ def _compared(view: View, path: str, before: str, after: str) -> Iterator[str]:
     name = posixpath.basename(path)
     if path in gate_scripts.names(view):
         yield from gate_scripts.weakened(before, after)
+        yield from narrowed.fewer_paths(view, before, after, is_gate=True)
+    elif places.is_ci(path) or name in _BUILDS:
+        yield from narrowed.fewer_paths(view, before, after)
+    if any(globs.matches(pattern, name) for pattern in narrowed.LINTERS):
+        yield from narrowed.milder(before, after)
     if places.is_source(path) and not view.is_foreign_code(path):
         yield from suppressions.suppressed(before, after)
         if not places.is_test(path) and not _TEST_SETUP.search(name):
