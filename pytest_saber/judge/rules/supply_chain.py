@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pytest_saber.judge import pins, places, version_specs
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
 from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
-from pytest_saber.judge.packages import of_run
+from pytest_saber.judge.packages import house, of_run
 from pytest_saber.judge.packages.indexes import is_settings
 from pytest_saber.judge.packages.installed import PackageChange
 from pytest_saber.judge.shell.model import Command
@@ -191,6 +191,7 @@ def _foreign_indexes(view: View) -> Iterator[Finding]:
             ):
                 hosts.append(remote_host(address) or "")
         found += [(command, host) for host in hosts if host and not is_trusted(view, host)]
+        found += [(command, f"a public index ({name})") for name in house.sought_in_public(view, command, hosts)]
     found += [
         (command, host) for command in view.commands if (host := _configured_host(command)) and not is_trusted(view, host)
     ]
