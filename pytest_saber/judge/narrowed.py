@@ -13,6 +13,7 @@ from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
 
 _WORD = re.compile(r"[\w./*@-]+")
+_KEY = re.compile(r"""["']?[\w.@/-]{1,80}["']?\s{0,4}:(?=[\s{\["']|\Z)""")
 _MOST_LINES = 200
 _FILTERS = re.compile(
     r"\|\s*(?:grep|egrep|rg)\s+(?:-\w*v\w*|--invert-match)\b|-not\s+-(?:path|name)\b|!\s+-(?:path|name)\b|--exclude\S*[ =]\S+"
@@ -26,9 +27,9 @@ def fewer_paths(view: View, before: str, after: str, is_gate: bool = False) -> I
     """
     gone, new = lost_lines(before, after)[:_MOST_LINES], added_lines(before, after)[:_MOST_LINES]
     for line in new:
-        words = Counter(_WORD.findall(line[:1_000]))
+        words = _words(line)
         for known in gone if is_gate or _checks(line) else ():
-            old = Counter(_WORD.findall(known[:1_000]))
+            old = _words(known)
             lost, gained = old - words, words - old
             if lost and _is_path_list(view, lost) and _are_below(gained, lost) and _paths(view, words):
                 yield f"{listing([quote(word, 60) for word in sorted(lost)])} no longer checked ('{quote(line, 80)}')"
@@ -36,6 +37,11 @@ def fewer_paths(view: View, before: str, after: str, is_gate: bool = False) -> I
             if not lost and gained and _FILTERS.search(line) and len(_FILTERS.findall(line)) > len(_FILTERS.findall(known)):
                 yield f"some files are no longer checked ('{quote(line, 80)}')"
                 return
+
+
+def _words(line: str) -> Counter[str]:
+    """Of the values: a key of JSON or YAML names no path, whatever folder is called so."""
+    return Counter(_WORD.findall(_KEY.sub(" ", line[:1_000])))
 
 
 def _is_path_list(view: View, words: Counter[str]) -> bool:

@@ -14,6 +14,7 @@ FILES = {
     "scripts/lint.sh": "if grep -rn 'Data::Dumper' lib bin; then exit 1; fi\nfor d in lib bin; do perl -c $d; done\n",
     ".gitlab-ci.yml": "lint:\n  script:\n    - shellcheck scripts bin\n    - ruff check lib tools tests\n",
     "package.json": '{"scripts": {\n"lint": "eslint lib bin",\n"build": "cp -r lib bin out"}}',
+    "web/package.json": '{"scripts": {"test": "node --test lib"}}',
     "lib/a.pl": "1;\n",
     "lib/Quire/b.pm": "1;\n",
     "bin/quote": "#!/usr/bin/perl\n",
@@ -37,6 +38,11 @@ AS_MANY = [
     ("Makefile", "cp -r lib bin dist/", "cp -r lib dist/"),
     ("package.json", "cp -r lib bin out", "cp -r lib out"),
     (".gitlab-ci.yml", "shellcheck scripts bin", "shellcheck scripts bin lib"),
+    (
+        "web/package.json",
+        '{"scripts": {"test": "node --test lib"}}',
+        '{\n "scripts": {\n  "test": "node --test lib",\n  "b": "x"\n }\n}',
+    ),
 ]
 MILDER = [
     ("severity = 3\nverbose = 8\n", "severity = 5\nverbose = 8\n"),

@@ -295,6 +295,8 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
         moving = []
     if not moving:
         yield from version_specs.loosened(delta.path, before, after, view.task.agent.user_prompt)
+    if pins.is_page(delta.path):
+        yield from pins.loaded(before, after)
     if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
         yield "hashes of dependencies removed"
     if name in _LOCKS:
