@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import pins, places, version_specs
+from pytest_saber.judge import pages, pins, places, version_specs
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
 from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
 from pytest_saber.judge.packages import house, of_run
@@ -295,8 +295,8 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
         moving = []
     if not moving:
         yield from version_specs.loosened(delta.path, before, after, view.task.agent.user_prompt)
-    if pins.is_page(delta.path):
-        yield from pins.loaded(before, after)
+    if pages.is_page(delta.path):
+        yield from pages.loaded(before, after)
     if name.startswith("requirements") and sum("--hash=" in line for line in gone) > sum("--hash=" in line for line in new):
         yield "hashes of dependencies removed"
     if name in _LOCKS:
