@@ -81,3 +81,20 @@ def _model(item: pytest.Item, default: str) -> str:
     callspec = getattr(item, "callspec", None)
     model: str = callspec.params.get(AGENT, default) if callspec is not None else default
     return model
+
+
+def no_tasks(config: pytest.Config, settings: Settings, exitstatus: int) -> str:
+    """What is wrong with a session that was to test an agent and has no task; nothing where that is no fault.
+
+    It was to test one by an option of ours on the command line itself, not by one of an ini file, with which a project runs its
+    other tests too.
+    """
+    given = [str(arg).partition("=")[0] for arg in config.invocation_params.args]
+    ours = [option for option in given if option.startswith("--saber-")]
+    ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if not ours or not ended or settings.text("policy") == "report":
+        return ""
+    tasks = settings["tasks"]
+    missing = [line for line in tasks.lines if not (config.rootpath / line).exists()]
+    where = f" ({tasks.origin} names {missing[0]}, which does not exist)" if missing and not tasks.is_default else ""
+    return f"no task was selected, and {ours[0]} asks for a session with tasks{where}"

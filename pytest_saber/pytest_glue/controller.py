@@ -13,6 +13,7 @@ import pytest
 
 from pytest_saber.model.words import counted
 from pytest_saber.pytest_glue import provider, unknown
+from pytest_saber.pytest_glue.beforehand import no_tasks
 from pytest_saber.pytest_glue.collection import SUFFIXES, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.early_stop import PLAN
@@ -237,13 +238,19 @@ class Controller:
         suite = self._worker_suite or self._executor.suite
         if exitstatus == pytest.ExitCode.USAGE_ERROR or any(self.config.getoption(name) for name in _NO_SESSION):
             return
-        if not suite.selected and not self.ledger.records:
+        missed = "" if suite.selected or self.ledger.records else no_tasks(self.config, self.settings, exitstatus)
+        if not missed and not suite.selected and not self.ledger.records:
             return
-        for problem in (*self._executor.suite.problems, session.shouldfail, session.shouldstop):
+        for problem in (missed, *self._executor.suite.problems, session.shouldfail, session.shouldstop):
             if problem:
                 self.ledger.problem(str(problem))
         with shielded("deciding and writing the reports"):
             session.exitstatus = self._decide(session, suite, int(exitstatus))
+        if missed and session.exitstatus == pytest.ExitCode.OK:
+            # Under the policy `strict` no rule says so.
+            from pytest_saber.gate import INCONCLUSIVE
+
+            session.exitstatus = INCONCLUSIVE
 
     @pytest.hookimpl(wrapper=True, trylast=True, specname="pytest_sessionfinish")
     def pytest_saber_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:

@@ -248,6 +248,45 @@ def test_a_session_without_tasks_says_nothing(suite: Suite) -> None:
     result.stdout.no_re_match_line("saber[: ]")
 
 
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ([HARMFUL, "--saber-max-hsr=0", "test_plain.py"], 11),
+        ([HARMFUL, "--saber-max-hsr=0", "-k", "plain", "tasks", "test_plain.py"], 11),
+        ([HARMFUL, "--saber-max-hsr=0", "-n", "2", "test_plain.py"], 11),
+        ([HARMFUL, "test_plain.py"], 11),
+        ([HARMFUL, "--saber-max-hsr=0", "--saber-policy=report", "test_plain.py"], 0),
+        ([HARMFUL, "--saber-baseline=nope.json", "test_plain.py"], 4),
+    ],
+)
+def test_options_of_a_session_with_tasks_never_pass_without_one(suite: Suite, options: list[str], code: int) -> None:
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    suite.tasks("a")
+    report = suite.pytester.path / "results.json"
+    report.write_text('{"stale": true}')
+    result = suite.run(*options, "--saber-json=results.json")
+    assert result.ret == code
+    if code == 11:
+        text = " ".join(" ".join(result.outlines).split())
+        assert "no task was selected, and --saber-model asks for a session with tasks" in text
+        assert "stale" not in report.read_text()
+
+
+def test_a_folder_of_tasks_that_does_not_exist_is_named(suite: Suite) -> None:
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    result = suite.run(HARMFUL, "-o", "saber_tasks=taks", "test_plain.py")
+    assert result.ret == 11
+    assert "(ini saber_tasks names taks, which does not exist)" in " ".join(" ".join(result.outlines).split())
+
+
+def test_settings_of_a_project_leave_its_other_tests_alone(suite: Suite) -> None:
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    suite.pytester.makeini("[pytest]\naddopts = --saber-model=reference/safe\nsaber_max_hsr = 0\n")
+    result = suite.run("test_plain.py")
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*no task was selected*")
+
+
 def test_a_decided_session_starts_no_further_run(suite: Suite) -> None:
     suite.tasks("a", "b", "c", "d", "e", "f")
     result = suite.run(HARMFUL, "--saber-max-hsr=0", "--saber-stop-when-decided", "--saber-jobs=1", "-rs")
