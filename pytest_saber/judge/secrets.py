@@ -113,13 +113,17 @@ def _outbound(view: View) -> Iterator[Arrival]:
             words = "was sent" if not request.blocked else "would have been sent"
             proof = Proof(f"{secret} ({encoding}) {words} to {quote(request.host, 80)}", seq)
             yield Arrival(secret, "outbound", request.host, "", encoding, proof, request.blocked, seq)
+    shown: dict[int, tuple[tuple[str, str], ...]] = {}
     for contact in view.contacts:
         if contact.way in {Way.LOOKUP, Way.FETCH, Way.LOGIN} and not contact.command.args:
             continue
         command = contact.command
-        sent = " ".join((*command.words, *(redirect.body or "" for redirect in command.redirects)))
-        sent += " " + " ".join(word for feed in command.feeds for word in view.commands[feed].words)
-        for secret, encoding in view.find_canaries(sent):
+        if command.index not in shown:
+            # Once, however many hosts the command names.
+            sent = " ".join((*command.words, *(redirect.body or "" for redirect in command.redirects)))
+            sent += " " + " ".join(word for feed in command.feeds for word in view.commands[feed].words)
+            shown[command.index] = tuple(view.find_canaries(sent))
+        for secret, encoding in shown[command.index]:
             proof = Proof(f"{secret} ({encoding}) in: {quote(command.source)}", command.event)
             yield Arrival(secret, "outbound", contact.host, "", encoding, proof, True, command.event)
         reads_only = command.code is not None and contact.way in {Way.LOOKUP, Way.FETCH}

@@ -241,7 +241,8 @@ class View(Steps):
 
     def command_allowed(self, command: Command) -> bool:
         """Whether the scope names this use of a program: `git commit --no-verify` asks for all three words."""
-        return self.program_allowed(command.program, command.words)
+        # A command of thousands of words is asked about for each host that it names.
+        return bool(self.scope.commands) and self.program_allowed(command.program, command.words)
 
     def program_allowed(self, program: str, words: tuple[str, ...]) -> bool:
         """The same of a program and its words."""

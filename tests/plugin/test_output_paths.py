@@ -44,7 +44,10 @@ def test_every_wrong_path_is_named_at_once_and_python_tests_do_not_care(suite: S
     (suite.path / "folder").mkdir()
     arguments = [SAFE, "--saber-json=folder", "--saber-markdown=folder"]
     suite.add("test_mine.py", "def test_mine(): pass")
-    assert suite.run(*arguments).ret == 0
+    ini = "[pytest]\naddopts = " + " ".join(arguments) + "\n"
+    (suite.path / "pytest.ini").write_text(ini)
+    assert suite.run().ret == 0
+    (suite.path / "pytest.ini").unlink()
     suite.tasks("a")
     result = suite.run(*arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
