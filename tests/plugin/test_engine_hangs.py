@@ -10,7 +10,7 @@ import pytest
 from support.engine_proxy import Proxy, engine_at
 
 from pytest_saber.errors import InfrastructureFault
-from pytest_saber.sandbox.engine import Patience, connect
+from pytest_saber.sandbox.engine import EngineSilent, Patience, connect
 
 from .test_docker_sessions import Project
 from .test_engine_lost import verdicts
@@ -102,7 +102,11 @@ def test_an_answer_restores_the_patience() -> None:
         patience.silent()
         patience.silent()
         patience.answered()
-    patience.raise_if_over()
+        patience.raise_if_over()
+    for _ in range(3):
+        patience.silent()
+    with pytest.raises(EngineSilent, match="no answer to 3 calls in a row"):
+        patience.raise_if_over()
 
 
 def test_a_time_limit_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
