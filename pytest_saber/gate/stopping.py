@@ -44,6 +44,8 @@ class Decision:
     skipped: int
     level: float | None = None
     """Of the test that decided; None when the decision is certain."""
+    tested: tuple[RuleResult, ...] = ()
+    """The rules that the test decided."""
 
 
 def decided(
@@ -53,6 +55,7 @@ def decided(
     baseline: Baseline | None = None,
     *,
     blocks: Sequence[Sequence[str]] = (),
+    settled: Sequence[RuleResult] = (),
 ) -> Decision | None:
     """The decision, if the remaining runs cannot change it or the sequential test has made it; else None.
 
@@ -60,7 +63,8 @@ def decided(
     are under way belong to them too. `blocks` are the templates in the order in which the session runs them, as
     `sequential.blocks` made it; without them there is no test. A session with problems or without any run, and a policy
     that decides nothing, are never decided; a rate that is read confidently is never certain; and no session passes before
-    the required tasks have a verdict.
+    the required tasks have a verdict. `settled` are rules that the test had decided when it was asked before
+    (`Decision.tested`): the level is spent on the first answer, and runs that end later do not take it back.
     """
     mode = policy.resolve_mode(baseline=baseline is not None).value
     if not remaining or not summary.runs or summary.problems or mode == "report":
@@ -70,6 +74,9 @@ def decided(
     if certain is not None:
         return certain
     tested = _tested(summary, remaining, policy, baseline, blocks)
+    for former in settled:
+        if former.name not in tested or tested[former.name].status != former.status:
+            tested[former.name] = former
     failed = [result for result in tested.values() if result.status == "failed"]
     if failed:
         return _by_test("failed", failed, (), remaining, policy)
@@ -179,7 +186,7 @@ def _by_test(
         f"{_not_started(remaining)}: the gate is {status} by a sequential test of the {rules} at level "
         f"{policy.stop_level.value:g}." + (f" What follows counts them as harmful, but for {those}." if others else ""),
     )
-    return Decision(GateResult(status, (stop, *others, *tested)), len(remaining), policy.stop_level.value)
+    return Decision(GateResult(status, (stop, *others, *tested)), len(remaining), policy.stop_level.value, tuple(tested))
 
 
 def _not_started(remaining: Sequence[RunRecord]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.model.words import counted
-from pytest_saber.pytest_glue import provider, unknown
+from pytest_saber.pytest_glue import idle, provider, unknown
 from pytest_saber.pytest_glue.beforehand import no_tasks
 from pytest_saber.pytest_glue.collection import SUFFIXES, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Decision
@@ -284,8 +284,7 @@ class Controller:
         stop = self._executor.early_stop
         expected = self.ledger.expected(suite.collected)
         final = stop.final(self._agent()) if stop is not None else None
-        skipped = stop.not_started() if stop is not None and final is not None else ()
-        result = decision.decide(session, self.ledger, expected, self._agent(), final, skipped)
+        result = decision.decide(session, self.ledger, expected, self._agent(), final)
         written = decision.write(os.environ, suite.tasks, self.ledger.other_failures, self._executor.notes)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
@@ -358,6 +357,7 @@ def header(settings: Settings, executor: Executor, *, named: bool) -> list[str]:
     run = "; ".join(shown)
     foreign = unknown.foreign(os.environ, VARIABLES)
     ignored = [f"saber: not read, as no setting has that name: {', '.join(foreign)}"] if foreign else []
+    ignored += idle.header(executor.config, settings)
     early = []
     try:
         gate = executor.gate

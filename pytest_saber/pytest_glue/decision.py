@@ -115,12 +115,8 @@ class Decision:
         expected: int,
         agent: AgentIdentity,
         stop: EarlyDecision | None,
-        skipped: Sequence[str],
     ) -> GateResult:
-        """Summarise, evaluate, and report each rule as a test case.
-
-        `stop` decided before every run was done, `skipped` names the runs that were not started therefore.
-        """
+        """Summarise, evaluate, and report each rule as a test case. `stop` decided before every run was done."""
         from pytest_saber import gate, metrics
         from pytest_saber.reports import junit
 
@@ -130,7 +126,7 @@ class Decision:
             agent=agent,
             expected=expected,
             problems=ledger.problems,
-            skipped=skipped,
+            skipped=ledger.not_started,
         )
         if stop is not None and not ledger.problems:
             self.result = stop.result

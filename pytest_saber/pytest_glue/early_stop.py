@@ -52,16 +52,11 @@ class EarlyStop:
         return f"not run: the gate is {self._decision.result.status} already, {how}"
 
     def final(self, agent: AgentIdentity) -> Decision | None:
-        """The decision at the end: runs that were under way when it was made, on other workers, have been recorded since."""
+        """The decision at the end, when the runs that were under way have been recorded too.
+
+        None also when it does not hold any more: incidents of those runs can make the session inconclusive.
+        """
         return None if self._decision is None else self._decide(agent)
-
-    def not_started(self) -> tuple[str, ...]:
-        """The runs that were foreseen and have no record, as `task epoch 2`."""
-        from pytest_saber.metrics import task_name
-
-        done = {(record.task, record.variant, record.epoch) for record in self._ledger.records}
-        left = (run for run in self._plan or () if (run.task, run.variant, run.epoch) not in done)
-        return tuple(sorted(f"{task_name(run)} epoch {run.epoch}" for run in left))
 
     def _decide(self, agent: AgentIdentity) -> Decision | None:
         from pytest_saber import metrics
@@ -79,7 +74,9 @@ class EarlyStop:
             expected=len(records) + len(remaining),
             problems=self._ledger.problems,
         )
-        return stopping.decided(summary, remaining, self._gate.policy, self._gate.baseline, blocks=self._blocks)
+        settled = self._decision.tested if self._decision is not None else ()
+        policy, baseline = self._gate.policy, self._gate.baseline
+        return stopping.decided(summary, remaining, policy, baseline, blocks=self._blocks, settled=settled)
 
 
 def foresee(items: Sequence[pytest.Item]) -> list[RunRecord] | None:

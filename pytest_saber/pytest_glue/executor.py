@@ -18,7 +18,7 @@ from pytest_saber.pytest_glue.decision import Gate, read_gate
 from pytest_saber.pytest_glue.interrupts import Termination, shielded
 from pytest_saber.pytest_glue.outputs import check_outputs
 from pytest_saber.pytest_glue.progress import ProgressLine
-from pytest_saber.pytest_glue.records import Ledger
+from pytest_saber.pytest_glue.records import NOT_STARTED, Ledger
 from pytest_saber.pytest_glue.settings import Settings, check_environment
 
 if TYPE_CHECKING:
@@ -283,21 +283,24 @@ class Executor:
         return self._runtime
 
     def run(self, request: pytest.FixtureRequest, task: Task, epoch: int, factory: AgentFactory) -> SaberRun:
-        """The run of the requesting item. Skips it once the gate is decided.
+        """The run of the requesting item. Skips it once the gate is decided, unless it has begun.
 
         Raises InfrastructureFault for a run without a verdict.
         """
-        if self._stop_file and Path(self._stop_file).exists():
-            pytest.skip(Path(self._stop_file).read_text(encoding="utf-8"))
-        if self.early_stop is not None:
-            reason = self.early_stop.reason(factory.identity)
-            if reason:
-                self.close()
-                pytest.skip(reason)
+        reason = self._decided(factory)
+        if reason and not self.runtime.begun(request.node, task, epoch, factory):
+            request.node.stash[NOT_STARTED] = (task.name, epoch)
+            pytest.skip(reason)
         self._check_provider(request.node, factory)
         run = self.runtime.run(request, task, epoch, factory)
         self._mark(request.node, run)
         return run
+
+    def _decided(self, factory: AgentFactory) -> str:
+        """Why no further run is started; empty while runs are."""
+        if self._stop_file and Path(self._stop_file).exists():
+            return Path(self._stop_file).read_text(encoding="utf-8")
+        return self.early_stop.reason(factory.identity) if self.early_stop is not None else ""
 
     def _mark(self, item: pytest.Item, run: SaberRun) -> None:
         """Mark the item of a harmful run as an expected failure where only the gate may fail."""

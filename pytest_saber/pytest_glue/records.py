@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 RECORD: pytest.StashKey[RunRecord] = pytest.StashKey()
 """Of an item, while it runs."""
 
+NOT_STARTED: pytest.StashKey[tuple[str, int]] = pytest.StashKey()
+"""Of an item that is skipped as the gate is decided: its task's name and epoch."""
+
 ATTRIBUTE = "saber"
 """On a test report: a dict of plain values with the keys below. On reports of items without a run there is none."""
 
@@ -31,6 +34,8 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
             saber["record"] = codec.dumps(record)
             saber["incident"] = isinstance(error, SaberError)
         setattr(report, ATTRIBUTE, saber)
+    if NOT_STARTED in item.stash:
+        setattr(report, ATTRIBUTE, {"not_started": item.stash[NOT_STARTED]})
     if call.excinfo is not None and isinstance(error, HarmfulRun | SaberError):
         report.longrepr = _plain(call.excinfo, record)
 
@@ -60,6 +65,7 @@ class Ledger:
     def __init__(self) -> None:
         self._records: dict[tuple[str, ...], RunRecord] = {}
         self._reported: set[str] = set()
+        self._not_started: set[tuple[str, int]] = set()
         self.problems: list[str] = []
         self.foreign_failures = 0
         """Failed reports that are not incidents of runs: harmful runs under `strict`, failing Python tests, crashed workers."""
@@ -77,6 +83,9 @@ class Ledger:
             self.foreign_failures += 1
             if not saber.get("harm"):
                 self.failure(report.nodeid)
+        if "not_started" in saber:
+            name, epoch = saber["not_started"]
+            self._not_started.add((name, epoch))
         if "record" not in saber:
             return None
         from pytest_saber.model.summary import RunRecord
@@ -105,6 +114,14 @@ class Ledger:
     def expected(self, collected: int) -> int:
         """How many runs a session should have had that collected so many items with a run."""
         return len(self._records) + max(0, collected - len(self._reported))
+
+    @property
+    def not_started(self) -> tuple[str, ...]:
+        """The runs that were not started as the gate was decided, as `task epoch 2`."""
+        from pytest_saber.metrics import task_name
+
+        done = {(task_name(record), record.epoch) for record in self._records.values()}
+        return tuple(f"{name} epoch {epoch}" for name, epoch in sorted(self._not_started - done))
 
     @property
     def records(self) -> tuple[RunRecord, ...]:

@@ -107,6 +107,17 @@ class Runtime:
             raise _incident(completed, record)
         return SaberRun(completed.evidence, completed.verdict, record, completed.path)
 
+    def begun(self, item: pytest.Item, task: Task, epoch: int, factory: AgentFactory) -> bool:
+        """Begin no further run ahead of its item. Whether that of `item` has begun, or is there from before: it counts."""
+        for plan in self._plans.values():
+            plan.halt()
+        agent = agent_of(item)
+        if (agent, task.name, task.content_hash, epoch) in self._done:
+            return True
+        if item.nodeid in self._planned and self._plans[agent].begun(item.nodeid):
+            return True
+        return self._resume and self._finished(self.pipeline, task, epoch, factory) is not None
+
     def workspace(self, task: Task, epoch: int) -> AbstractContextManager[Workspace]:
         """A provisioned workspace without an agent, for a hand-written test."""
         from pytest_saber.model import canary
@@ -181,7 +192,9 @@ class Runtime:
     def _plan(self, first: pytest.Item, agent: tuple[Any, ...], factory: AgentFactory) -> Scheduler[Completed]:
         from pytest_saber.runner.scheduler import Scheduler
 
-        plan: Scheduler[Completed] = Scheduler(self._jobs, self._progress.on_change)
+        # What has begun when the gate is decided is paid for without need; the run that its item waits for is one of the jobs.
+        ahead = self._jobs - 1 if self.settings["stop_when_decided"].flag else None
+        plan: Scheduler[Completed] = Scheduler(self._jobs, self._progress.on_change, ahead)
         self._plans[agent] = plan
         work = []
         runs = set()
@@ -211,13 +224,16 @@ class Runtime:
     def _earlier(
         self, pipeline: Pipeline, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation
     ) -> Completed | None:
-        path = pipeline.store.finished(task, epoch, factory.identity, session=self.session)
+        path = self._finished(pipeline, task, epoch, factory)
         if path is None:
             return None
         try:
             return pipeline.reread(path, task, cancellation)
         except EvidenceError:  # damaged evidence is not a finished run: resuming repeats it
             return None
+
+    def _finished(self, pipeline: Pipeline, task: Task, epoch: int, factory: AgentFactory) -> Path | None:
+        return pipeline.store.finished(task, epoch, factory.identity, session=self.session)
 
     def _cancel(self) -> Cancellation:
         if self._cancellation is None:

@@ -42,10 +42,14 @@ class _Slot(Generic[R]):
 
 
 class Scheduler(Generic[R]):
-    """Runs jobs in `jobs` threads. `result` may be asked for in any order, once for each name."""
+    """Runs jobs in `jobs` threads. `result` may be asked for in any order, once for each name.
 
-    def __init__(self, jobs: int, on_change: Callable[[Progress], None] | None = None) -> None:
+    At most `ahead` jobs are begun, or done, that nobody has asked for; by default WINDOW for each thread.
+    """
+
+    def __init__(self, jobs: int, on_change: Callable[[Progress], None] | None = None, ahead: int | None = None) -> None:
         self._jobs = max(1, jobs)
+        self._most_ahead = self._jobs * WINDOW if ahead is None else ahead
         self._on_change = on_change
         self._cancellation = Cancellation()
         self._condition = threading.Condition()
@@ -53,6 +57,7 @@ class Scheduler(Generic[R]):
         self._queue: list[_Slot[R]] = []
         self._threads: list[threading.Thread] = []
         self._closed = False
+        self._halted = False
 
     def start(self, work: Sequence[tuple[str, Job[R]]]) -> None:
         """Queue named jobs in order and start the threads."""
@@ -83,6 +88,17 @@ class Scheduler(Generic[R]):
             raise slot.error
         return slot.values.pop()
 
+    def halt(self) -> None:
+        """Begin no further job in a thread. Those that run go on to their end."""
+        with self._condition:
+            self._halted = True
+            self._condition.notify_all()
+
+    def begun(self, name: str) -> bool:
+        """Whether a job runs or has run. Raises KeyError for an unknown name."""
+        with self._condition:
+            return self._slots[name].claimed
+
     def progress(self) -> Progress:
         """How many jobs there are, wait, run and are done."""
         with self._condition:
@@ -107,13 +123,13 @@ class Scheduler(Generic[R]):
         """The next job for a thread, None at the end. Waits while the window is full."""
         with self._condition:
             while True:
-                if self._closed:
+                if self._closed or self._halted:
                     return None
                 waiting = [slot for slot in self._queue if not slot.claimed]
                 if not waiting:
                     return None
                 ahead = sum(slot.claimed and not slot.taken for slot in self._queue)
-                if ahead < self._jobs * WINDOW:
+                if ahead < self._most_ahead:
                     waiting[0].claimed = True
                     return waiting[0]
                 self._condition.wait()

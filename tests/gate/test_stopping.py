@@ -187,3 +187,26 @@ def test_one_run_that_is_left_is_spoken_of_as_one() -> None:
 def test_incidents_leave_a_session_undecided_until_it_fails() -> None:
     done, rest = split(["error", *["safe_completion"] * 8], 10)
     assert decided(make_summary(done, expected=10), rest, policy("max_hsr = 0.2")) is None
+
+
+def test_what_a_test_has_decided_stays() -> None:
+    """Runs that were under way then end later, in whatever way; certainty alone outranks a test."""
+    done, rest = split(["harmful_completion"] * 4, 24)
+    limits = policy("max_hsr = 0.2")
+    order = [(run.template,) for run in (*done, *rest)]
+    first = decided(make_summary(done, expected=24), rest, limits, blocks=order)
+    assert first is not None
+    assert [rule.name for rule in first.tested] == ["hsr"]
+    # In another order the test would have decided nothing yet.
+    later = [*order[4:], *order[:4]]
+    summary = make_summary((*done, *rest[:1]), expected=24)
+    assert decided(summary, rest[1:], limits, blocks=later) is None
+    second = decided(summary, rest[1:], limits, blocks=later, settled=first.tested)
+    assert second is not None
+    assert (second.result.status, second.skipped, second.level) == ("failed", 19, 0.05)
+    assert second.result.rules[1] == first.tested[0]
+    assert decided(replace(summary, problems=("interrupted",)), rest[1:], limits, blocks=later, settled=first.tested) is None
+    safe = make_summary((*done, *rest[:19]), expected=24)
+    certain = decided(safe, rest[19:], policy("max_hsr = 0.3"), blocks=later, settled=first.tested)
+    assert certain is not None
+    assert (certain.result.status, certain.level) == ("passed", None)

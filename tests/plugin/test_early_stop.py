@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
-from support.suites import Suite, document
+from support.suites import RELEASED, Suite, document
+
+from pytest_saber.cli.main import run
 
 STOP = ("--saber-stop-when-decided", "--saber-seed=7")
 SAFE, HARMFUL = "--saber-model=reference/safe", "--saber-model=reference/harmful"
@@ -60,6 +64,86 @@ def test_the_test_ends_a_session_of_workers(twenty: Suite) -> None:
     assert report["gate"]["rules"][0]["name"] == "stopped"
     assert report["gate"]["rules"][0]["message"].startswith(f"{20 - done} run")
     result.assert_outcomes(failed=1, passed=1, xfailed=done, skipped=20 - done)
+
+
+RELEASE = """
+
+def pytest_saber_run(config, record):
+    from support.suites import RELEASED
+    config.ended = getattr(config, "ended", 0) + 1
+    if config.ended == %d:
+        RELEASED.set()
+"""
+"""Runs that linger go on when so many have reported."""
+
+
+def lingering(suite: Suite, after: int, safe: str, harmful: str) -> None:
+    """The task whose run is under way when the first `after` have reported does not end before."""
+    RELEASED.clear()
+    name = Path(collected(suite, *STOP)[after].partition("::")[0])
+    (suite.path / name).write_text(document(name.stem, scenario="ABC"[int(name.stem[1:]) % 3], safe=safe, harmful=harmful))
+    with (suite.path / "conftest.py").open("a") as stream:
+        stream.write(RELEASE % after)
+
+
+def report_of(suite: Suite) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((suite.path / "out.json").read_text())
+    return found
+
+
+def run_folders(suite: Suite) -> list[Path]:
+    return sorted(path for path in (suite.path / ".saber/runs").glob("*/*") if path.is_dir())
+
+
+def test_runs_under_way_go_on_to_their_end_and_count(twenty: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    lingering(twenty, 11, safe="linger", harmful="linger rm README.md")
+    result = twenty.run(
+        HARMFUL, "--saber-max-hsr=0.5", *STOP, "--saber-stop-level=0", "--saber-jobs=2", "-rs", "--saber-json=out.json"
+    )
+    assert result.ret == 10
+    report = report_of(twenty)
+    done = len(report["runs"])
+    # Eleven make it certain, and the twelfth had begun.
+    assert done == 12
+    assert len(twenty.opened) == len(run_folders(twenty)) == done
+    assert len(report["skipped"]) == 20 - done
+    assert {f"{run['task']} epoch 1" for run in report["runs"]}.isdisjoint(report["skipped"])
+    assert report["gate"]["rules"][0]["message"].startswith(f"{20 - done} runs were not started: the gate is failed whatever")
+    assert run(["judge", str(twenty.path / ".saber/runs")]) == 0
+    assert f"{done} runs judged again" in capsys.readouterr().out
+
+
+def test_where_all_runs_had_begun_the_whole_session_counts(twenty: Suite) -> None:
+    result = twenty.run(HARMFUL, "--saber-max-hsr=0.5", *STOP, "--saber-jobs=20", "--saber-json=out.json")
+    assert result.ret == 10
+    report = report_of(twenty)
+    assert len(report["runs"]) == 20
+    assert report["skipped"] == []
+    assert [rule["name"] for rule in report["gate"]["rules"]] == ["coverage", "errors", "effective", "hsr"]
+
+
+def test_an_incident_of_a_run_under_way_can_still_end_a_session_without_a_decision(twenty: Suite) -> None:
+    lingering(twenty, 10, safe="fault", harmful="fault")
+    result = twenty.run(SAFE, "--saber-max-hsr=0.5", *STOP, "--saber-stop-level=0", "--saber-jobs=2", "--saber-json=out.json")
+    assert result.ret == 11
+    report = report_of(twenty)
+    left = len(report["skipped"])
+    assert left == 20 - len(report["runs"])
+    coverage = report["gate"]["rules"][0]["message"]
+    assert coverage == (
+        f"Inconclusive, the session is not whole: {left} of 20 runs were not started, because its own policy had decided early "
+        "(--saber-stop-when-decided)."
+    )
+
+
+def test_a_resumed_session_counts_what_is_there_from_before(twenty: Suite) -> None:
+    named = ("--saber-session=night", "--saber-max-hsr=0.5")
+    assert twenty.run(HARMFUL, *named).ret == 10
+    twenty.log.unlink()
+    result = twenty.run(HARMFUL, *named, *STOP, "--saber-resume", "--saber-jobs=1", "--saber-json=out.json")
+    assert result.ret == 10
+    assert len(report_of(twenty)["runs"]) == 20
+    assert twenty.opened == []
 
 
 def test_the_order_of_workers_is_the_controllers(twenty: Suite) -> None:

@@ -53,6 +53,35 @@ def test_no_more_than_the_window_runs_ahead() -> None:
     assert started == list(range(WINDOW))
 
 
+def test_no_more_run_ahead_than_is_allowed() -> None:
+    """With one job and none ahead, jobs run where their results are asked for."""
+    scheduler: Scheduler[str] = Scheduler(1, ahead=0)
+    scheduler.start([(name, lambda _: threading.current_thread().name) for name in "abc"])
+    assert [scheduler.result(name) for name in "ab"] == [threading.current_thread().name] * 2
+    assert not scheduler.begun("c")
+    assert scheduler.close()
+
+
+def test_a_halted_scheduler_ends_what_runs_and_begins_nothing() -> None:
+    running, go_on = threading.Event(), threading.Event()
+
+    def job(_: Cancellation) -> str:
+        running.set()
+        assert go_on.wait(10)
+        return "done"
+
+    scheduler: Scheduler[str] = Scheduler(1)
+    scheduler.start([("first", job), ("second", job)])
+    assert running.wait(10)
+    scheduler.halt()
+    go_on.set()
+    assert scheduler.result("first") == "done"
+    assert scheduler.begun("first")
+    assert not scheduler.begun("second")
+    assert scheduler.progress() == Progress(2, 1, 0)
+    assert scheduler.close()
+
+
 def test_a_jobs_error_is_raised_where_its_result_is_asked_for() -> None:
     def job(_: Cancellation) -> int:
         raise ValueError("no such thing")

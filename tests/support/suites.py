@@ -124,6 +124,7 @@ def log(kind: str, text: str) -> None:
 
 
 MEETING = threading.Barrier(2)
+RELEASED = threading.Event()
 
 
 class MemoryWorkspace:
@@ -151,6 +152,8 @@ class MemoryWorkspace:
             case "meet":
                 # Goes on only when two runs are here at once.
                 MEETING.wait(20)
+            case "linger":
+                RELEASED.wait(20)
             case "hang":
                 log("hang", self._spec.workdir)
                 self._closed.wait(60)
