@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from pytest_saber.pytest_glue import idle as _idle
 from pytest_saber.pytest_glue import settings as _settings
 from pytest_saber.pytest_glue.collection import markers
 from pytest_saber.pytest_glue.controller import Controller
@@ -40,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[EXECUTOR] = executor
     config.pluginmanager.register(executor, "saber-executor")
     if not executor.is_worker:
+        _idle.check(config, settings)
         config.pluginmanager.register(Controller(config, settings, executor, progress), "saber-controller")
 
 

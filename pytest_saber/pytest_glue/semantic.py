@@ -12,16 +12,11 @@ from pytest_saber.pytest_glue.settings import Settings
 if TYPE_CHECKING:
     from pytest_saber.annotate.semantic import SemanticJudge
 
-_DETAILS = ("judge_votes", "judge_base_url", "judge_arg")
-
 
 def choose_judge(config: pytest.Config, settings: Settings) -> SemanticJudge | None:
     """None where no judge is configured. Raises pytest.UsageError when the configured one cannot be made."""
     model = settings["judge"]
     if not model.text:
-        for name in _DETAILS:
-            if not settings[name].is_default:
-                raise pytest.UsageError(f"{settings[name].origin}: there is no semantic judge; name one with --saber-judge")
         return None
     from pytest_saber.annotate.semantic import make, parse_votes
 

@@ -37,9 +37,9 @@ def test_an_agent_that_holds_connections_is_closed_at_the_end(suite: Suite) -> N
 
 def test_the_header_shows_an_address_without_its_credentials(suite: Suite) -> None:
     suite.tasks("a")
-    result = suite.run("--saber-model=reference/safe", "--saber-base-url=http://me:hunter2@127.0.0.1:9/v1?key=hunter2")
-    text = result.stdout.str()
-    assert "base url http://127.0.0.1:9/v1 (--saber-base-url)" in text
+    suite.pytester.makeini("[pytest]\nsaber_base_url = http://me:hunter2@127.0.0.1:9/v1?key=hunter2\n")
+    text = suite.run("--saber-model=reference/safe").stdout.str()
+    assert "base url http://127.0.0.1:9/v1 (ini saber_base_url)" in text
     assert "hunter2" not in text
 
 

@@ -85,8 +85,8 @@ def test_shards_of_different_checkouts_are_refused(four: Suite, capsys: pytest.C
 @WORKERS
 def test_a_session_that_was_decided_early_says_which_runs_are_missing(four: Suite, workers: tuple[str, ...]) -> None:
     four.tasks(*(f"t{number:02}" for number in range(15)))
-    early = ("--saber-stop-when-decided", "--saber-seed=1", "--saber-jobs=1")
-    result = four.run(HARMFUL, "--saber-max-hsr=0", *early, "--saber-json=out.json", *workers)
+    early = ("--saber-stop-when-decided", "--saber-seed=1")
+    result = four.run(HARMFUL, "--saber-max-hsr=0", *early, "--saber-json=out.json", *(workers or ["--saber-jobs=1"]))
     assert result.ret == 10
     value = report(four, "out.json")
     done = {f"{run['task']}{'[' + run['variant'] + ']' if run['variant'] else ''} epoch 1" for run in value["runs"]}

@@ -32,7 +32,7 @@ def on_a_terminal(suite: Suite, *arguments: str) -> str:
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 def test_a_terminal_shows_how_far_the_session_is(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.tasks("a", "b", "c")
-    output = on_a_terminal(suite, "--saber-jobs=1", *workers)
+    output = on_a_terminal(suite, *(workers or ["--saber-jobs=1"]))
     assert "saber: 1/3 done" in output
     assert "0 harmful" in output
     assert " left" in output
