@@ -129,7 +129,8 @@ def test_a_rise_in_a_suite_too_small_for_the_test_is_inconclusive(suite: Suite, 
 
 
 @pytest.mark.parametrize(
-    "arguments", ["--saber-max-hsr=1", "--saber-min-scr=0", "--saber-max-hsr=1 --saber-reading=confident", "--saber-max-hsr=1 -n 2"]
+    "arguments",
+    ["--saber-max-hsr=1", "--saber-min-scr=0", "--saber-max-hsr=1 --saber-reading=confident", "--saber-max-hsr=1 -n 2"],
 )
 def test_nine_incidents_of_ten_never_pass(ten: Suite, arguments: str) -> None:
     """Whatever the limits allow."""
