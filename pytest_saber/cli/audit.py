@@ -18,7 +18,8 @@ EPILOG = """
 The sample is of the semantic judge's labels, or of the verdicts where no run has such a label. On a terminal each run's
 story is shown and its label asked about; elsewhere decisions come from --answers, a file of lines
 run<TAB>confirm|overturn<TAB>note (--template prints one to fill in). Decisions are kept in audit.json, so that going on
-later asks for the missing ones only. Exit codes: 0 everything drawn is decided, 1 something is not, 2 a usage error or a run
+later asks for the missing ones only. A run that its session repeated later, and one without a verdict, is in no sample: it is
+left out and told. Exit codes: 0 everything drawn is decided, 1 something is not, 2 a usage error or a run
 that cannot be read.
 """
 QUESTION = "confirm this label? [c]onfirm, [o]verturn, [s]kip, [q]uit: "
@@ -41,17 +42,20 @@ def run(args: argparse.Namespace) -> int:
     """See `EPILOG`."""
     from pytest_saber.annotate import audit as audits
     from pytest_saber.errors import UsageError
+    from pytest_saber.record.store import find_runs
+    from pytest_saber.reports.escape import line
 
     if not 0 < args.sample <= 1:
         raise UsageError(f"--sample: {args.sample:g} is not a share above 0, and 1 at most")
+    find_runs(args.runs)  # a path without a run is the first thing to be told of, and the quickest to find
     asking = args.answers is None and not args.template
     if asking and not sys.stdin.isatty():
         raise UsageError(
             "this is no terminal to ask on: make a file with --template > answers.tsv, fill it in, and give it with --answers"
         )
-    semantic, verdicts, faults = _labels(args.runs)
-    for fault in faults:
-        print(f"FAULT: {fault}", file=sys.stderr)
+    semantic, verdicts, faults, left_out = _labels(args.runs)
+    for text in (*(f"FAULT: {fault}" for fault in faults), *left_out):
+        print(line(text, 2000), file=sys.stderr)
     audit = audits.draw(semantic, verdicts, args.sample, args.seed)
     if args.template:
         print("\n".join(audits.template(audit)))
@@ -66,16 +70,20 @@ def run(args: argparse.Namespace) -> int:
     return 2 if faults else int(len(audit.decided) < len(audit.items))
 
 
-def _labels(paths: list[Path]) -> tuple[list[Item], list[Item], list[str]]:
-    """Semantic labels, verdicts, and runs that cannot be read."""
+def _labels(paths: list[Path]) -> tuple[list[Item], list[Item], list[str], list[str]]:
+    """Semantic labels, verdicts, runs that cannot be read, and what is said of runs that do not count."""
     from pytest_saber.annotate import audit as audits
     from pytest_saber.errors import EvidenceError
-    from pytest_saber.record.store import RunStore, find_runs
+    from pytest_saber.model.words import counted
+    from pytest_saber.record.attempts import counting
+    from pytest_saber.record.store import RunStore
 
     semantic: list[Item] = []
     verdicts: list[Item] = []
     faults: list[str] = []
-    for path in find_runs(paths):
+    found = counting(paths)
+    undecided = 0
+    for path in found.runs:
         store = RunStore(path.parent.parent)
         try:
             evidence = store.load(path)
@@ -83,11 +91,18 @@ def _labels(paths: list[Path]) -> tuple[list[Item], list[Item], list[str]]:
         except EvidenceError as error:
             faults.append(str(error))
             continue
-        found = (audits.semantic_item(path, evidence), audits.verdict_item(path, evidence, verdict))
-        for item, items in zip(found, (semantic, verdicts), strict=True):
-            if item is not None:
-                items.append(item)
-    return semantic, verdicts, faults
+        item = audits.verdict_item(path, evidence, verdict)
+        if item is None:
+            undecided += 1
+            continue
+        verdicts.append(item)
+        label = audits.semantic_item(path, evidence)
+        if label is not None:
+            semantic.append(label)
+    left_out = list(found.lines)
+    if undecided:
+        left_out.append(f"{counted(undecided, 'run without a verdict', 'runs without a verdict')} left out")
+    return semantic, verdicts, faults, left_out
 
 
 def _beside(paths: list[Path]) -> Path:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_saber.model.evidence import Evidence
     from pytest_saber.model.summary import SemanticLabel
     from pytest_saber.model.verdict import Finding, Rules, Verdict
+    from pytest_saber.record.attempts import Counting
     from pytest_saber.record.store import RunStore
     from pytest_saber.runner.rejudge import CurrentTasks
 
@@ -26,6 +27,7 @@ EPILOG = """
 Exit codes: 0 no verdict changed, or the changes were written (--update); 1 a verdict changed; 2 a run could not be judged:
 its evidence is missing, corrupt, truncated or of a newer schema, its task changed since, or the semantic judge that was
 asked gave no label. A run whose task changed is judged by the task as it was recorded with `--task-changes recorded`.
+A run that its session repeated later, such as one that was cut off and `--saber-resume` did again, is left out and told.
 """
 T = TypeVar("T")
 
@@ -76,11 +78,13 @@ class Judged:
 def run(args: argparse.Namespace) -> int:
     """See `EPILOG`."""
     from pytest_saber.errors import EvidenceError
-    from pytest_saber.record.store import RunStore, find_runs
+    from pytest_saber.record.attempts import counting
+    from pytest_saber.record.store import RunStore
     from pytest_saber.runner.rejudge import CurrentTasks
 
     rules = _rules(args.rules)
-    paths = find_runs(args.runs)
+    found = counting(args.runs)
+    paths = list(found.runs)
     judge = _semantic(args, paths)
     store = RunStore(paths[0].parent.parent, redact=_secrets())
     tasks = CurrentTasks(refuse=args.task_changes == "refuse")
@@ -113,9 +117,9 @@ def run(args: argparse.Namespace) -> int:
             with _writing(item.path):
                 store.save_verdict(item.path, item.after)
     if args.json:
-        print(json.dumps(_document(done, changes, faults, updated=args.update), indent=1))
+        print(json.dumps(_document(done, changes, faults, found, updated=args.update), indent=1))
     else:
-        _report(done, changes, faults, seconds, updated=args.update)
+        _report(done, changes, faults, found, seconds, updated=args.update)
     return 2 if faults else 1 if changes and not args.update else 0
 
 
@@ -213,7 +217,13 @@ def _secrets() -> tuple[str, ...]:
 
 
 def _report(
-    done: list[Judged], changes: list[Judged], faults: list[tuple[Path, str]], seconds: float, *, updated: bool
+    done: list[Judged],
+    changes: list[Judged],
+    faults: list[tuple[Path, str]],
+    found: Counting,
+    seconds: float,
+    *,
+    updated: bool,
 ) -> None:
     from pytest_saber.annotate.agreement import summary_lines
     from pytest_saber.reports.escape import block, line, wrap
@@ -229,6 +239,8 @@ def _report(
         print(block(text), file=sys.stderr)
     for text in summary_lines(done):
         print(text)
+    for text in found.lines:
+        print(line(text, 2000))
     rate = f", {len(done) / seconds * 60:.0f} a minute" if seconds > 0.5 else ""
     what = f"{len(changes)} changed" if changes else "none changed"
     written = ", the new verdicts are written" if updated and changes else ""
@@ -286,7 +298,9 @@ def _word(value: Any) -> str:
     return "none" if value is None else str(getattr(value, "value", value)).lower()
 
 
-def _document(done: list[Judged], changes: list[Judged], faults: list[tuple[Path, str]], *, updated: bool) -> Mapping[str, Any]:
+def _document(
+    done: list[Judged], changes: list[Judged], faults: list[tuple[Path, str]], found: Counting, *, updated: bool
+) -> Mapping[str, Any]:
     from pytest_saber.record import codec
 
     return {
@@ -302,5 +316,8 @@ def _document(done: list[Judged], changes: list[Judged], faults: list[tuple[Path
             for item in changes
         ],
         "faults": [{"run": str(path), "message": text} for path, text in faults],
+        "left_out": [
+            {"run": str(item.run), "why": item.why.value, "repeated_as": str(item.repeated)} for item in found.left_out
+        ],
         "updated": updated,
     }

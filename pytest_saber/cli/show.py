@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_saber.model.words import counted
+
 if TYPE_CHECKING:
     from pytest_saber.annotate.story import Told
     from pytest_saber.model.evidence import Annotation, Evidence
@@ -36,13 +38,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the run did; 2 when its evidence cannot be read."""
     from pytest_saber.errors import UsageError
+    from pytest_saber.record.attempts import counting, repetition
     from pytest_saber.record.store import find_runs
+    from pytest_saber.reports.escape import line
 
-    found = find_runs([args.run])
-    if len(found) > 1:
-        raise UsageError(f"{args.run} holds {len(found)} runs; name one, such as {found[0]}")
     first, last = _range(args.events)
-    for text in story(found[0], first, last, full=args.full):
+    found = find_runs([args.run])
+    folder = found[0]
+    if len(found) > 1:
+        chosen = counting([args.run])
+        if len(chosen.runs) > 1:
+            told = "".join(f"; {text}" for text in chosen.lines)
+            raise UsageError(f"{args.run} holds {len(chosen.runs)} runs; name one, such as {chosen.runs[0]}{told}")
+        folder = chosen.runs[0]
+        for text in chosen.lines:
+            print(line(text, 2000))
+    former = repetition(folder)
+    if former is not None:
+        print(line(f"This {former.why} does not count: it was repeated as {former.repeated}", 2000))
+    for text in story(folder, first, last, full=args.full):
         print(text)
     return 0
 
@@ -147,12 +161,20 @@ class _Page:
         items = list(told)
         shown = [item for item in items if self._first <= item.seq <= self._last]
         yield ""
-        if len(shown) < len(items):
-            yield f"{len(shown)} of {len(items)} events:"
+        if items and not shown:
+            yield f"the run has {counted(len(items), 'event')}, none {self._asked()}"
+        elif len(shown) < len(items):
+            yield f"{len(shown)} of {counted(len(items), 'event')}:"
         for item in shown:
             yield fit(f"{item.seq:>4}  {item.head}", self._width)
             yield from self._text(item.body, "      ", prose=item.head.startswith("message "))
         yield ""
+
+    def _asked(self) -> str:
+        """The range of events in words."""
+        if self._last == _NO_LIMIT:
+            return f"from {self._first} on"
+        return f"with the number {self._first}" if self._first == self._last else f"from {self._first} to {self._last}"
 
     def _text(self, text: str, indent: str, *, prose: bool = False) -> Iterator[str]:
         """Untrusted text, line by line, within the width; only prose is broken at spaces."""

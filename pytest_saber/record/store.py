@@ -187,10 +187,14 @@ def is_run(folder: Path) -> bool:
 def find_runs(paths: Sequence[Path]) -> list[Path]:
     """The run folders among and below `paths` (a run, its evidence file, a session, a store).
 
-    Raises EvidenceError for a path that holds none.
+    Raises EvidenceError for a path that does not exist or holds none.
     """
     found: dict[Path, None] = {}
     for path in paths:
+        if not path.exists():
+            raise EvidenceError(
+                f"{path}: there is no such file or folder; runs are recorded in .saber/runs/SESSION/RUN"
+            )
         runs = [path.parent] if path.name == EVIDENCE and path.is_file() else list(_walk(path))
         if not runs:
             raise EvidenceError(f"{path}: no recorded run here (looked for {EVIDENCE} and {EVENTS} in it and below)")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.records import make_verdict
 from support.stored import harmful, keep, labelled, safe
 
 from pytest_saber.cli.main import run
@@ -204,6 +205,43 @@ def test_nothing_to_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     keep(tmp_path, safe(), verdict=False)
     assert run(["audit", str(tmp_path), "--template"]) == 2
     assert "there is nothing to audit: none of the runs has a label or a verdict" in capsys.readouterr().err
+
+
+def test_only_runs_that_count_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels of runs that an incident ended, that were cut off, or that their session did again, say nothing of its result."""
+    monkeypatch.chdir(tmp_path)
+    label = labelled(safe(), is_harmful=False)
+    error = make_verdict("error")
+    keep(Path("runs"), label, task="again", verdict=error)
+    keep(Path("runs"), label, task="again")
+    keep(Path("runs"), label, task="lost", verdict=error)
+    keep(Path("runs"), label, task="unjudged", verdict=False)
+    (keep(Path("runs"), label, task="cut") / "evidence.json").unlink()
+    keep(Path("runs"), label, task="cut")
+    assert audit("--template", "--sample", "1") == 0
+    captured = capsys.readouterr()
+    assert sorted(line for line in captured.out.splitlines() if not line.startswith("#")) == [
+        "runs/s/again.e1~2\t\t",
+        "runs/s/cut.e1~2\t\t",
+    ]
+    assert captured.err.splitlines() == [
+        "1 unfinished run left out: repeated as runs/s/cut.e1~2",
+        "1 run without a verdict left out: repeated as runs/s/again.e1~2",
+        "2 runs without a verdict left out",
+    ]
+    assert audit("--sample", "1", "--answers", answers(("again.e1~2", "confirm"), ("cut.e1~2", "confirm"))) == 0
+    assert "2 of 2 labels of the semantic judge were drawn" in capsys.readouterr().out
+    assert audit("--sample", "1", "--answers", answers(("lost.e1", "confirm"))) == 2
+    assert "a.tsv:1: 'lost.e1' is not in the sample" in capsys.readouterr().err
+
+
+def test_a_place_without_runs(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", "nope"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-saber audit: nope: there is no such file or folder; runs are recorded in .saber/runs/SESSION/RUN\n"
+    )
 
 
 class Terminal:

@@ -132,6 +132,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (change,) = value["changed"]
     assert (change["run"], change["task"], change["epoch"]) == (str(path), "t", 1)
     assert (change["before"]["outcome"], change["after"]["outcome"]) == ("safe_completion", "harmful_completion")
+    assert value["left_out"] == []
     (fault,) = value["faults"]
     assert fault["run"] == str(broken)
     assert "truncated JSON" in fault["message"]
@@ -190,8 +191,15 @@ def test_damaged_evidence_is_named_and_never_passes(
 
 
 def test_a_place_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["judge", str(tmp_path / "none")]) == 2
-    assert "none: no recorded run here (looked for evidence.json and events.jsonl in it and below)" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert run(["judge", "empty"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-saber judge: empty: no recorded run here (looked for evidence.json and events.jsonl in it and below)\n"
+    )
+    assert run(["judge", "none"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-saber judge: none: there is no such file or folder; runs are recorded in .saber/runs/SESSION/RUN\n"
+    )
 
 
 class TestChangedTasks:
@@ -303,3 +311,62 @@ def test_hostile_words_reach_the_terminal_escaped(tmp_path: Path, capsys: pytest
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert "\\x1b[2J" in out
+
+
+class TestRepeatedRuns:
+    """A session that was cut off, and then gone on with (`--saber-resume`)."""
+
+    def cut_off(self, epoch: int = 1, *, resumed: bool = True) -> Path:
+        path = keep(Path("runs"), safe(), epoch=epoch)
+        for name in ("evidence.json", "verdict.json"):
+            (path / name).unlink()
+        if resumed:
+            keep(Path("runs"), safe(), epoch=epoch)
+        return path
+
+    def test_an_unfinished_run_that_was_repeated_is_no_fault(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.cut_off()
+        assert run(["judge", "runs"]) == 0
+        assert untimed(capsys) == ("1 unfinished run left out: repeated as runs/s/t.e1~2\n1 run judged again: none changed\n")
+        self.cut_off(2)
+        assert run(["judge", "runs/s"]) == 0
+        captured = untimed(capsys).splitlines()
+        assert captured[0] == "2 unfinished runs left out: repeated as runs/s/t.e1~2, runs/s/t.e2~2"
+        assert captured[1] == "2 runs judged again: none changed"
+
+    def test_one_that_nothing_repeated_stays_a_fault(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.cut_off()
+        self.cut_off(2, resumed=False)
+        assert run(["judge", "runs"]) == 2
+        captured = capsys.readouterr()
+        assert captured.err == (
+            "FAULT: runs/s/t.e2: the run did not finish, so it has no evidence.json; what happened until then is in "
+            "events.jsonl\n"
+        )
+        assert "1 unfinished run left out: repeated as runs/s/t.e1~2\n" in captured.out
+
+    def test_it_is_told_to_programs_too(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.cut_off()
+        assert run(["judge", "runs", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["left_out"] == [
+            {"run": "runs/s/t.e1", "why": "unfinished run", "repeated_as": "runs/s/t.e1~2"}
+        ]
+
+    def test_named_alone_it_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        path = self.cut_off()
+        assert run(["judge", str(path)]) == 2
+        assert capsys.readouterr().err == (
+            "pytest-saber judge: runs/s/t.e1: this unfinished run does not count, it was repeated as runs/s/t.e1~2; "
+            "name that one\n"
+        )
+
+    def test_a_run_of_a_task_that_changed_and_was_run_again(self, capsys: pytest.CaptureFixture[str]) -> None:
+        file = Path("a.yaml")
+        for text in (document("a"), document("a", safe="rm  build/app.bin")):
+            file.write_text(text)
+            (task,) = tasks.load(file)
+            keep(Path("runs"), replace(safe(), task=task), task="a")
+        assert run(["judge", "runs"]) == 0
+        assert untimed(capsys) == (
+            "1 run of another version of its task left out: repeated as runs/s/a.e1~2\n1 run judged again: none changed\n"
+        )

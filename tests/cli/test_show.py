@@ -68,10 +68,21 @@ verdict: harmful_completion. It did it.
 
 def test_only_some_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = keep(tmp_path, e.evidence(e.task(), *[f"echo {number}" for number in range(5)]))
-    for text, numbers in {"3": [3], "3-4": [3, 4], "8-": [8, 9, 10], "1-99": list(range(1, 11)), "50-": []}.items():
+    for text, numbers in {"3": [3], "3-4": [3, 4], "8-": [8, 9, 10], "1-99": list(range(1, 11))}.items():
         out = shown(capsys, path, "--events", text)
         assert [int(line[:4]) for line in out.splitlines() if line[:4].strip().isdigit()] == numbers
         assert (f"{len(numbers)} of 10 events:" in out) == (len(numbers) < 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [("90-99", "from 90 to 99"), ("50-", "from 50 on"), ("11", "with the number 11"), ("0", "with the number 0")],
+)
+def test_events_that_there_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, asked: str) -> None:
+    path = keep(tmp_path, e.evidence(e.task(), *[f"echo {number}" for number in range(5)]))
+    assert f"\nthe run has 10 events, none {asked}\n" in shown(capsys, path, "--events", text)
+    (path / "evidence.json").unlink()
+    assert f"\nthe run has 10 events, none {asked}\n" in shown(capsys, path, "--events", text)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +176,24 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path / "evidence.json").write_text("{")
     assert run(["show", str(path)]) == 2
     assert "truncated JSON" in capsys.readouterr().err
+
+
+def test_of_runs_that_were_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    former = keep(Path("runs"), safe())
+    (former / "evidence.json").unlink()
+    keep(Path("runs"), safe())
+    told = "1 unfinished run left out: repeated as runs/s/t.e1~2"
+    assert shown(capsys, "runs").splitlines()[:2] == [told, "t epoch 1: T"]
+    assert shown(capsys, former).splitlines()[:2] == [
+        "This unfinished run does not count: it was repeated as runs/s/t.e1~2",
+        "t epoch 1: T",
+    ]
+    keep(Path("runs"), safe(), epoch=2)
+    assert run(["show", "runs"]) == 2
+    assert capsys.readouterr().err == f"pytest-saber show: runs holds 2 runs; name one, such as runs/s/t.e1~2; {told}\n"
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
