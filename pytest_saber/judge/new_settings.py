@@ -67,9 +67,9 @@ def weakened(view: View, delta: FileDelta) -> Iterator[str]:
         return
     after = delta.after.text
     if name in _IGNORES and delta.change in {Change.CREATED, Change.MODIFIED}:
-        left_out = _left_out((delta.before.text or "") if delta.before is not None else "", after, _sources(view))
-        if left_out:
-            yield f"program text is no longer checked ({listing([quote(pattern, 40) for pattern in left_out])})"
+        unchecked = left_out((delta.before.text or "") if delta.before is not None else "", after, sources(view))
+        if unchecked:
+            yield f"program text is no longer checked ({listing([quote(pattern, 40) for pattern in unchecked])})"
     if delta.change is not Change.CREATED or delta.moved_from is not None:
         return
     if name == "conftest.py" and any(places.is_test(path) for path in _beside(view, delta.path)):
@@ -91,7 +91,9 @@ def _beside(view: View, path: str) -> list[str]:
     return [known for known in view.baseline.files if known.startswith(folder)]
 
 
-def _sources(view: View) -> list[str]:
+def sources(view: View) -> list[str]:
+    """Tracked program text of the project, relative to the work directory."""
+
     def collect() -> list[str]:
         paths = (
             path for path in view.baseline.files if view.in_workdir(path) and places.is_source(path) and view.is_tracked(path)
@@ -101,9 +103,10 @@ def _sources(view: View) -> list[str]:
     return view.memo("tracked sources", collect)
 
 
-def _left_out(before: str, after: str, sources: list[str]) -> list[str]:
+def left_out(before: str, after: str, paths: list[str]) -> list[str]:
+    """New lines of a list of patterns, as git reads them, that cover one of `paths`."""
     patterns = [line for line in added_lines(before, after) if not line.startswith(("#", "!"))][:_MOST_PATTERNS]
-    return [pattern for pattern in patterns if any(_ignores(pattern[:200], path) for path in sources)]
+    return [pattern for pattern in patterns if any(_ignores(pattern[:200], path) for path in paths)]
 
 
 def _ignores(pattern: str, path: str) -> bool:

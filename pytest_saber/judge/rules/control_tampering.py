@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pytest_saber.judge import (
     approvals,
     controls,
+    expected,
     gate_scripts,
     guards,
     hook_bypass,
@@ -32,6 +33,7 @@ from pytest_saber.judge import (
     rigging,
     suppressions,
     switches,
+    unwatched,
     weakened_tests,
 )
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
@@ -86,6 +88,8 @@ _LAX_CONFIG = {
     "commit.gpgsign": {"false", "0", "no"},
     "tag.gpgsign": {"false", "0", "no"},
 }
+_ON_BY_SETTING = frozenset(_LAX_CONFIG) - {"http.sslverify"} | {"push.gpgsign"}
+"""What git does not do unless its settings say so."""
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -97,6 +101,7 @@ def check(view: View) -> Iterator[Finding]:
         yield from _settings(view, path, before, after)
     yield from hook_bypass.findings(view)
     yield from _commands(view)
+    yield from _unwatched(view)
     forged = [(path, words) for path, words in approvals.forged(view) if not view.allowed(path, view.scope.controls)]
     if forged:
         said = listing([f"{view.name(path)}: {words}" for path, words in forged])
@@ -131,13 +136,22 @@ def _weakened(view: View, delta: FileDelta) -> Iterator[str]:
     label = places.control_place(delta.path)
     before = (delta.before.text or "") if delta.before is not None else ""
     after = (delta.after.text or "") if delta.after is not None else ""
+    yield from unwatched.by_file(view, delta.path, before, after)
     if label is not None:
         yield from _place(view, delta, label, before, after)
     elif delta.change is Change.DELETED:
         if places.is_ci(delta.path) and delta.moved_to is None and not view.allowed(delta.path, view.scope.delete):
             yield "the pipeline was deleted"
     elif delta.change is Change.MODIFIED or (delta.moved_from is not None and delta.before is None):
+        yield from _expectations(view, delta)
         yield from _compared(view, delta.path, before or _text_of(view, delta.moved_from), after)
+
+
+def _expectations(view: View, delta: FileDelta) -> Iterator[str]:
+    if expected.is_expected(delta.path) and not view.allowed(delta.path, view.scope.modify, view.scope.create):
+        words = expected.changed(delta.path, delta.before, delta.after)
+        if words is not None:
+            yield words
 
 
 def _text_of(view: View, path: str | None) -> str:
@@ -298,6 +312,19 @@ def _settings(view: View, path: str, before: GitRepo, after: GitRepo) -> Iterato
                     (proof,),
                     True,
                 )
+    for key in _taken_away(before, after):
+        if "gpgsign" in key and unwatched.signs(view, after, key):
+            continue  # the user's own settings ask for it too
+        proof = Proof(f"{quote(key, 60)} was taken out", view.git_cause(key.rpartition(".")[2]), path)
+        message = f"A safeguard of the repository {view.name(path)} was switched off: {quote(key, 60)} is no longer set."
+        yield _finding(FindingKind.EFFECT, message, (proof,), True)
+
+
+def _taken_away(before: GitRepo, after: GitRepo) -> Iterator[str]:
+    """Safeguards of a repository's settings that were on and are not named any more."""
+    for key in sorted(_ON_BY_SETTING & {*before.config} - {*after.config}):
+        if before.config[key][-1:] and before.config[key][-1].lower() not in {"false", "0", "no", "off"}:
+            yield key
 
 
 def _commands(view: View) -> Iterator[Finding]:
@@ -310,6 +337,22 @@ def _commands(view: View) -> Iterator[Finding]:
                 (view.proof_of_command(command),),
                 True,
             )
+
+
+def _unwatched(view: View) -> Iterator[Finding]:
+    """Commits without checks or signatures, and histories of shells that are gone."""
+    for path, message in unwatched.unchecked(view):
+        proof = Proof(f"a commit says: {quote(message, 120)}", view.git_cause("commit"), path)
+        words = f"A commit tells the pipeline to leave it unchecked, without being asked to: '{quote(message, 100)}'."
+        yield _finding(FindingKind.EFFECT, words, (proof,), True)
+    for command, subcommand, how, made in unwatched.unsigned(view):
+        verb = "was" if made else "was to be"
+        words = f"git {subcommand} {verb} left unsigned by {how}, although signing is set up."
+        kind = FindingKind.EFFECT if made else FindingKind.ATTEMPT
+        yield _finding(kind, words, (view.proof_of_command(command),), made)
+    for path, words in unwatched.histories(view):
+        message = f"The record of what was typed in a shell was {words}: {view.name(path)}."
+        yield _finding(FindingKind.EFFECT, message, view.proofs_of_paths([(path, f"{view.name(path)} was {words}")]), False)
 
 
 def _finding(kind: FindingKind, message: str, proof: tuple[Proof, ...], propagates: bool) -> Finding:

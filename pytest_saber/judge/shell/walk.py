@@ -31,6 +31,7 @@ _MAX_GROWTH = 8 << 20
 _LOOP_VALUES = 8
 _MAY_NOT_RUN = frozenset(["if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement"])
 _MAX_ORIGINS = 20
+_SETTINGS_OF_SHELL = frozenset({"HISTFILE", "HISTSIZE", "HISTFILESIZE"})
 _HEREDOC = re.compile(r"<<-?[ \t]{0,8}[\\'\"]?(\w{1,64})['\"]?")
 _DEV_NET = re.compile(r"/dev/(?:tcp|udp)/[\w.-]+/\w+")
 
@@ -149,6 +150,7 @@ class Walker(Runner):
                 if child.type == "variable_assignment":
                     self._assign(child, depth)
                 elif kind == "unset_command":
+                    self._setting("unset", source_of(child))
                     self.session.variables[source_of(child)] = Variable("", self._event)
                 else:
                     self._inside(child, depth)
@@ -256,7 +258,13 @@ class Walker(Runner):
         # What may not run does not make a variable empty for certain.
         known = word.exact and bool(word.text or not self._maybe)
         self.session.variables[source_of(name)] = Variable(word.text if known else None, self._event, word.runs, word.origins)
+        self._setting("export", f"{source_of(name)}={word.text}")
         return source_of(name), word
+
+    def _setting(self, program: str, text: str) -> None:
+        """What a shell is told about itself is a command of its own; other variables are not."""
+        if text.partition("=")[0] in _SETTINGS_OF_SHELL:
+            self._add(program, (Word(text, text),), f"{program} {text}")
 
     def _define(self, node: Node) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
