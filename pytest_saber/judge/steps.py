@@ -62,6 +62,10 @@ class Steps:
         self.home = task.workspace.resolve("~")
         self._memo: dict[str, object] = {}
 
+    def in_workdir(self, path: str) -> bool:
+        """The work directory itself included."""
+        return path == self.workdir or path.startswith(self.workdir.rstrip("/") + "/")
+
     def memo(self, key: str, make: Callable[[], T]) -> T:
         """`make()` once a view; rules share what several of them need."""
         if key not in self._memo:

@@ -122,10 +122,6 @@ class View(Steps):
             and found[0].head_tree.get(found[2]) == entry.blob
         )
 
-    def in_workdir(self, path: str) -> bool:
-        """The work directory itself included."""
-        return path == self.workdir or path.startswith(self.workdir.rstrip("/") + "/")
-
     def in_home(self, path: str) -> bool:
         """The user's home itself included."""
         return path == self.home or path.startswith(self.home.rstrip("/") + "/")

@@ -7,15 +7,14 @@ speak; `--saber-model-arg api=chat|responses` chooses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import urlsplit
 
 from pytest_saber.errors import UsageError
 from pytest_saber.model.ports import ModelClient
 from pytest_saber.providers.keys import UNUSED, Key, find_key
+from pytest_saber.providers.openai_sdk import is_official
 from pytest_saber.providers.options import ModelOptions, Reader, choice, flag, read_arguments, whole
 from pytest_saber.providers.retry import Retrier
-from pytest_saber.providers.sdk import COMMON_ARGUMENTS, SdkClient, Settings, checked_url, require
+from pytest_saber.providers.sdk import COMMON_ARGUMENTS, Settings, checked_url, require
 
 OFFICIAL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"
@@ -27,20 +26,6 @@ ARGUMENTS: Mapping[str, Reader] = {
     "seed": whole(0, 2**31 - 1),
     "stream": flag,
 }
-
-
-class OpenAIClient(SdkClient):
-    """A ModelClient on OpenAI's SDK, whatever the protocol."""
-
-    def _create(self, package: Any, http_client: Any) -> Any:
-        settings = self._settings
-        return package.OpenAI(
-            api_key=settings.key.reveal(),
-            base_url=settings.base_url,
-            max_retries=0,
-            timeout=settings.timeout,
-            http_client=http_client,
-        )
 
 
 def connect(name: str, options: ModelOptions, *, retrier: Retrier | None = None) -> ModelClient:
@@ -67,9 +52,3 @@ def connect(name: str, options: ModelOptions, *, retrier: Retrier | None = None)
     from pytest_saber.providers.openai_chat import ChatClient
 
     return ChatClient(settings, "openai", retrier)
-
-
-def is_official(base_url: str) -> bool:
-    """Whether the address is OpenAI's own."""
-    host = urlsplit(base_url).hostname or ""
-    return host == "api.openai.com" or host.endswith(".api.openai.com")

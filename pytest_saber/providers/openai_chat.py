@@ -11,7 +11,7 @@ from pytest_saber.model.evidence import Usage
 from pytest_saber.model.ports import ChatMessage, ModelReply, ModelRequest, StopReason, ToolUse
 from pytest_saber.providers.arguments import clean_json, clean_text, parse_arguments
 from pytest_saber.providers.failures import BadReply
-from pytest_saber.providers.openai import OpenAIClient, is_official
+from pytest_saber.providers.openai_sdk import OpenAIClient, is_official
 from pytest_saber.providers.sdk import count
 
 _STOPS: Mapping[str, StopReason] = {

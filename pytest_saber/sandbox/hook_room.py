@@ -10,19 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import docker
 import docker.errors
 
+from pytest_saber.model.ports import Workspace
 from pytest_saber.model.state import HookAnswer, HookVerdict
 from pytest_saber.sandbox import hook_scripts
 from pytest_saber.sandbox.accounts import Account
 from pytest_saber.sandbox.engine import faults
 from pytest_saber.sandbox.hook_questions import Inquiry, Question
-
-if TYPE_CHECKING:
-    from pytest_saber.sandbox.workspace import DockerWorkspace
 
 HOOK_SECONDS = 15.0
 """Longest time of one hook."""
@@ -51,7 +48,7 @@ class Source:
 class Room:
     """One container, for one repository: as the agent found things, and after `surround` as it left them."""
 
-    def __init__(self, room: DockerWorkspace, source: Source, inquiry: Inquiry, deadline: float) -> None:
+    def __init__(self, room: Workspace, source: Source, inquiry: Inquiry, deadline: float) -> None:
         """`deadline` on the monotonic clock: from then on the hook is asked about no further branch."""
         self._room = room
         self._deadline = deadline

@@ -12,20 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import docker
 
 from pytest_saber.errors import TaskError, WorkspaceLost
+from pytest_saber.model.ports import Workspace
 from pytest_saber.model.state import HookAnswer, HookVerdict, State
 from pytest_saber.sandbox import hook_scripts
 from pytest_saber.sandbox.accounts import Account
 from pytest_saber.sandbox.hook_doubts import doubts
 from pytest_saber.sandbox.hook_questions import Inquiry, Question, inquiries
 from pytest_saber.sandbox.hook_room import Room, Source, Stop, undecided
-
-if TYPE_CHECKING:
-    from pytest_saber.sandbox.workspace import DockerWorkspace
 
 TOTAL_SECONDS = 90.0
 """From when on hooks are asked no more."""
@@ -41,7 +39,7 @@ class Workbench:
     container: str
     account: Account
     workdir: str
-    fresh: Callable[[], AbstractContextManager[DockerWorkspace]]
+    fresh: Callable[[], AbstractContextManager[Workspace]]
 
 
 def ask(bench: Workbench, baseline: State, final: State) -> tuple[HookVerdict, ...]:
