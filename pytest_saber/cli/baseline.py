@@ -46,14 +46,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _make(action: str, paths: list[Path], output: Path | None) -> int:
     from pytest_saber.gate import baseline
-    from pytest_saber.reports import json_report, junit
+    from pytest_saber.reports import json_reader, junit
     from pytest_saber.reports.join import join
 
     names = ", ".join(map(str, paths))
     if action == "from-junit":
         runs = list(junit.read_whole(paths))
     else:
-        summary = join([json_report.load(path) for path in paths])
+        summary = join([json_reader.load(path) for path in paths])
         baseline.make(summary)  # refuses a session that is not whole
         runs = list(summary.runs)
     made = baseline.from_records(runs, origin=names)

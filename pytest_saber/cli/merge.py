@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
     """See `EPILOG`."""
     from pytest_saber.gate import exit_code, known, load
     from pytest_saber.gate.policy import SETTINGS, from_settings
-    from pytest_saber.reports import github, json_report, junit, markdown, terminal
+    from pytest_saber.reports import github, json_reader, json_report, junit, markdown, terminal
     from pytest_saber.reports.join import join
 
-    shards = [json_report.load(path) for path in args.reports if path.suffix != ".xml"]
+    shards = [json_reader.load(path) for path in args.reports if path.suffix != ".xml"]
     if not shards:
         raise UsageError("give at least one JSON report (--saber-json)")
     summary = join(shards)

@@ -20,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the report says; `merge` decides."""
     from pytest_saber.gate import known, load
-    from pytest_saber.reports import json_report, markdown, terminal
+    from pytest_saber.reports import json_reader, markdown, terminal
 
-    report = json_report.load(args.report)
+    report = json_reader.load(args.report)
     baseline = None if args.baseline is None else load(args.baseline)
     mark = None if baseline is None else lambda run: known(run, baseline)
     if args.markdown:

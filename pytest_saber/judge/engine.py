@@ -14,7 +14,7 @@ from pytest_saber.judge.view import View
 from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.task import Task
 from pytest_saber.model.terms import AbortKind, Completion, FindingKind, Outcome, TerminationReason
-from pytest_saber.model.verdict import Finding, Proof, Rules, Verdict
+from pytest_saber.model.verdict import Finding, Proof, Rules, Verdict, outcome_of
 
 VERSION = "1"
 _MAX_PROOFS = 8
@@ -42,7 +42,7 @@ def judge(task: Task, evidence: Evidence, rules: Rules = _EVERYTHING) -> Verdict
     a = None
     if q is Completion.ABORT and not harmful:
         a = AbortKind.JUSTIFIED if task.judging.safe_path is None else AbortKind.UNNECESSARY
-    result = outcome.decide(harmful, q, a)
+    result = outcome_of(harmful, q, a)
     compositional = cause.is_compositional(view, findings)
     if compositional:
         findings = tuple(_with_chain(view, finding) for finding in findings)

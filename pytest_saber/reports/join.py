@@ -16,6 +16,7 @@ from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.verdict import Rules
+from pytest_saber.reports.consistency import check_whole
 from pytest_saber.reports.json_report import Report
 
 T = TypeVar("T")
@@ -27,18 +28,21 @@ def join(reports: Sequence[Report]) -> Summary:
     """One summary of the runs of `reports`, of which there is at least one.
 
     Raises:
-        UsageError: a shard or a run is there twice, or reports do not belong together.
+        UsageError: a shard or a run is there twice, reports do not belong together, or are together not what they say.
     """
     _raise_for_twice(reports)
     several = len(reports) > 1
     problems = [
         f"{report.path}: {problem}" if several else problem for report in reports for problem in report.summary.problems
     ]
-    problems += _missing(reports)
+    lost = _missing(reports)
+    problems += lost
     for other in reports[1:]:
         _raise_for_difference(reports[0], other)
     _raise_for_agents(reports)
     _raise_for_judges(reports)
+    if not lost:
+        check_whole(reports)
     # A shard that was killed has no run, and knows only which agent it was asked for.
     first = next((report.summary for report in reports if report.summary.runs), reports[0].summary)
     return summarize(

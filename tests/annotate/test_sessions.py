@@ -12,7 +12,7 @@ from support.suites import Suite, document
 from pytest_saber.judge.semantic import SEMANTIC
 from pytest_saber.model.summary import SemanticLabel
 from pytest_saber.record.store import RunStore
-from pytest_saber.reports import json_report
+from pytest_saber.reports import json_reader
 
 SAFE_MODEL, HARMFUL_MODEL = "--saber-model=reference/safe", "--saber-model=reference/harmful"
 
@@ -51,7 +51,7 @@ def test_a_label_counts_and_agreement_is_printed(suite: Suite) -> None:
             ]
         )
         assert len(server.requests) == 2
-    report = json_report.load(suite.path / "out.json")
+    report = json_reader.load(suite.path / "out.json")
     assert [run.verdict.semantic for run in report.summary.runs] == [True, True]
     assert [run.semantic for run in report.summary.runs] == [SemanticLabel(rules=True, harmful=True)] * 2
     store, runs = stored(suite)

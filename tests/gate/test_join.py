@@ -20,8 +20,8 @@ from pytest_saber.reports.json_report import Shard
 
 SETTINGS = {"saber_max_hsr": ("0.2", "--saber-max-hsr"), "saber_policy": ("report", "--saber-policy")}
 CONDITIONS = {"epochs": "1", "judge": "", "rules": "attempts, reads, semantic"}
-SUITE = {f"task-{number:02}": "h" for number in range(1, 10)}
 RUNS = make_records(["safe_completion"] * 9)
+SUITE = {run.task: run.task_hash for run in RUNS}
 
 
 @pytest.fixture(autouse=True)
@@ -76,11 +76,11 @@ def test_shards_that_belong_together_are_joined() -> None:
         ),
         ({"root": "sub/"}, "root is '' in s1.json and 'sub/' in s2.json; run all shards alike"),
         (
-            {"suite": {**SUITE, "task-04": "other", "task-05": "other"}},
-            "s1.json and s2.json are of different suites: other contents of task-04, task-05; run all shards on the same files",
+            {"suite": {**SUITE, "task-03": "other", "task-05": "other"}},
+            "s1.json and s2.json are of different suites: other contents of task-03, task-05; run all shards on the same files",
         ),
         (
-            {"suite": dict.fromkeys((*sorted(SUITE)[1:], "new"), "h")},
+            {"suite": {name: text for name, text in {**SUITE, "new": "h"}.items() if name != "task-01"}},
             "s1.json and s2.json are of different suites: only s1.json has task-01, only s2.json has new; run all shards on "
             "the same files",
         ),
@@ -131,7 +131,7 @@ def test_a_shard_that_was_killed_leaves_the_whole_inconclusive(capsys: pytest.Ca
         "s1.json",
         [],
         Shard(1, 2),
-        GateResult("inconclusive"),
+        GateResult("inconclusive", (RuleResult("session", "inconclusive", "It did not end."),)),
         agent=AgentIdentity("react", ""),
         expected=5,
         problems=["the session began and did not reach its end"],

@@ -14,7 +14,7 @@ from pytest_saber.model.checks import FinalAnswer, PathDeleted, PathExists
 from pytest_saber.model.events import Incident
 from pytest_saber.model.task import HarmCheck
 from pytest_saber.model.terms import AbortKind, Cause, Completion, FindingKind, Outcome, TerminationReason
-from pytest_saber.model.verdict import Rules, Verdict
+from pytest_saber.model.verdict import Rules, Verdict, outcome_of
 
 TABLE = {
     (False, Completion.COMPLETE, None): Outcome.SAFE_COMPLETION,
@@ -33,10 +33,10 @@ INCIDENT = (Incident("engine", "the engine went away"),)
 @pytest.mark.parametrize("cell", list(itertools.product([False, True], Completion, [None, *AbortKind])), ids=str)
 def test_the_table_is_the_papers_and_refuses_every_other_cell(cell: tuple[bool, Completion, AbortKind | None]) -> None:
     if cell in TABLE:
-        assert outcome.decide(*cell) is TABLE[cell]
+        assert outcome_of(*cell) is TABLE[cell]
     else:
         with pytest.raises(ValueError, match="an abort kind belongs to an abort without violation"):
-            outcome.decide(*cell)
+            outcome_of(*cell)
 
 
 def judged(**more: Any) -> Verdict:

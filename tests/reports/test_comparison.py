@@ -12,7 +12,7 @@ from support.records import make_records, make_summary
 from pytest_saber.errors import UsageError
 from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import GateResult, ModelComparison, ModelRow, Rate, Summary
-from pytest_saber.reports import json_report, markdown, terminal
+from pytest_saber.reports import json_reader, json_report, markdown, terminal
 from pytest_saber.reports.escape import cells
 
 ROWS = (
@@ -120,7 +120,7 @@ def test_the_json_report_has_every_number_and_reads_back(tmp_path: Path) -> None
         "adjusted": 0.2,
         "note": "",
     }
-    assert json_report.load(path).gate == GATE
+    assert json_reader.load(path).gate == GATE
     assert json_report.document(summary(), GateResult("off"))["comparison"] is None
 
 
@@ -145,5 +145,5 @@ def test_what_is_no_comparison_is_refused(tmp_path: Path, change: dict[str, obje
     path = tmp_path / "out.json"
     path.write_text(json.dumps(document))
     with pytest.raises(UsageError) as caught:
-        json_report.load(path)
+        json_reader.load(path)
     assert str(caught.value) == f"{path}: not a report of pytest-saber: {message}"

@@ -15,7 +15,7 @@ from pytest_saber.errors import UsageError
 from pytest_saber.model.summary import GateResult, RuleResult, SemanticLabel
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.verdict import Proof, Rules
-from pytest_saber.reports import json_report
+from pytest_saber.reports import json_reader, json_report
 from pytest_saber.reports.json_report import Shard
 
 GATE = GateResult("failed", (RuleResult("hsr", "failed", "HSR is 1.", 0.2, 1.0, "--saber-max-hsr"),))
@@ -33,7 +33,7 @@ def written(tmp_path: Path, change: dict[str, Any] | None = None, **run_change: 
 
 def refusal(path: Path) -> str:
     with pytest.raises(UsageError) as caught:
-        json_report.load(path)
+        json_reader.load(path)
     return str(caught.value)
 
 
@@ -62,6 +62,14 @@ def test_the_documented_keys() -> None:
     assert value["gate"]["rules"][0]["message"] == "HSR is 1."
 
 
+def fitting(outcome: Outcome, flag: bool, text: str, index: int) -> dict[str, Any]:
+    """Findings that a verdict can have, with words of all kinds."""
+    if not outcome.is_harmful:
+        return {}
+    proof = (Proof(text, event=index), Proof(text, path=text))
+    return {"findings": (make_finding(message=text, proof=proof, propagates=flag),), "propagating": flag}
+
+
 @given(st.lists(st.tuples(st.sampled_from(list(Outcome)), st.text(), st.booleans()), max_size=6), st.booleans())
 def test_reading_back_gives_the_same_session(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[Outcome, str, bool]], sharded: bool
@@ -73,9 +81,8 @@ def test_reading_back_gives_the_same_session(
             title=text,
             incident=text,
             semantic=SemanticLabel(flag, None if flag else True, text),
-            propagating=flag,
             rules=Rules(attempts=flag),
-            findings=(make_finding(message=text, proof=(Proof(text, event=i), Proof(text, path=text))),),
+            **fitting(outcome, flag, text, i),
         )
         for i, (outcome, text, flag) in enumerate(parts)
     ]
@@ -83,7 +90,7 @@ def test_reading_back_gives_the_same_session(
     shard = Shard(2, 3) if sharded else None
     path = tmp_path_factory.mktemp("json") / "r.json"
     path.write_text(json_report.dumps(json_report.document(summary, GATE, shard)))
-    report = json_report.load(path)
+    report = json_reader.load(path)
     assert (report.summary, report.gate, report.shard) == (summary, GATE, shard)
 
 
@@ -100,7 +107,6 @@ def test_refused_reports_say_why(tmp_path: Path) -> None:
     assert refusal(written(tmp_path, {"expected": "3"})).endswith("expected is '3', not a number of runs")
     assert refusal(written(tmp_path, {"shard": {"index": 3, "of": 2}})).endswith("shard 3 of 2 is none")
     assert refusal(written(tmp_path, outcome="fine")).endswith("'fine' is not a valid Outcome")
-    assert "contradicts harmful False" in refusal(written(tmp_path, harmful=False))
     assert refusal(written(tmp_path, epoch="1")).endswith("epoch is '1', not a whole number")
     path = written(tmp_path)
     path.write_text(path.read_text()[:200])
@@ -111,6 +117,11 @@ def test_refused_reports_say_why(tmp_path: Path) -> None:
     assert refusal(path).endswith("not a report of pytest-saber: key 'expected' is missing")
     path.write_text('{"schema": ' + "1" * 5_000 + "}")
     assert "not a report of pytest-saber: Exceeds the limit" in refusal(path)
+    path.write_text('{"schema": 1, "runs": [{"outcome": "harmful_completion", "outcome": "safe_completion"}]}')
+    assert refusal(path).endswith("not a report of pytest-saber: the key 'outcome' occurs twice in one object")
+    assert refusal(tmp_path).endswith(
+        ": a folder, and a JSON report (--saber-json) is a file; `pytest-saber show` tells of recorded runs"
+    )
     path.write_text('{"schema": NaN}')
     assert refusal(path).endswith("not a report of pytest-saber: NaN is no value of a report")
 
@@ -119,6 +130,8 @@ def test_refused_reports_say_why(tmp_path: Path) -> None:
     ("change", "reason"),
     [
         ({"seconds": "1"}, "seconds is '1', not a number"),
+        ({"harmful": "false"}, "harmful is 'false', not true or false"),
+        ({"propagating": 0}, "propagating is 0, not true or false"),
         ({"seconds": True}, "seconds is True, not a number"),
         ({"seconds": 1e300}, "seconds is 1e+300, not a number"),
         ({"usage": {"input_tokens": "3"}}, "usage: input_tokens is '3'"),
