@@ -12,7 +12,11 @@ import time
 from functools import partial
 from pathlib import Path
 
+from pytest_saber.cli._arguments import count, seed
 from pytest_saber.model.words import counted
+
+MOST_JOBS = 1000
+"""As `--saber-jobs` has it."""
 
 HELP = "run the reference trajectories of tasks and check their verdicts"
 
@@ -21,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
     parser.add_argument("-k", dest="select", default="*", metavar="GLOB", help="only tasks whose `id[variant]` or id matches")
-    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), metavar="N", help="runs at once")
+    parser.add_argument("--jobs", type=count(MOST_JOBS), default=min(4, os.cpu_count() or 1), metavar="N", help="runs at once")
     parser.add_argument("--runs-dir", type=Path, default=Path(".saber/check"), metavar="DIR", help="where evidence is kept")
-    parser.add_argument("--shuffle", type=int, metavar="SEED", help="random order")
+    parser.add_argument("--shuffle", type=seed, metavar="SEED", help="random order")
     parser.add_argument("--image", help="workspace image (default: the one this package builds)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every verdict")
 
@@ -35,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_saber.agents import AgentOptions, resolve
     from pytest_saber.errors import UsageError
     from pytest_saber.record.store import RunStore
+    from pytest_saber.runner import images
     from pytest_saber.runner.pipeline import Completed, Pipeline
     from pytest_saber.runner.reference_check import faults, probes, unreached
     from pytest_saber.runner.scheduler import Scheduler
@@ -49,6 +54,9 @@ def run(args: argparse.Namespace) -> int:
     ]
     if not selected:
         raise UsageError(f"no task under {', '.join(map(str, args.paths))} matches '{args.select}'")
+    missing = images.absent(selected, args.image or "", "--image", root=Path())
+    if missing:
+        raise UsageError("\n".join(missing))
     work = [probe for task in selected for probe in probes(task)]
     if args.shuffle is not None:
         random.Random(args.shuffle).shuffle(work)  # noqa: S311 - an order, not a secret

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 import pytest_saber
 from pytest_saber import cli
+from pytest_saber.cli._arguments import Parser
 from pytest_saber.errors import SaberError
 from pytest_saber.reports.escape import block
 
@@ -20,7 +21,8 @@ _MESSAGE = 100_000
 
 def commands() -> list[str]:
     """Names of the subcommands; a module `from_json` would be the command `from-json`."""
-    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(cli.__path__) if module.name != "main")
+    found = (module.name for module in pkgutil.iter_modules(cli.__path__))
+    return sorted(name.replace("_", "-") for name in found if name != "main" and not name.startswith("_"))
 
 
 def run(argv: Sequence[str]) -> int:
@@ -42,7 +44,7 @@ def run(argv: Sequence[str]) -> int:
         print(f"pytest-saber: unknown command '{argv[0]}'{hint}", file=sys.stderr)
         return 2
     command = _module(argv[0])
-    parser = argparse.ArgumentParser(prog=f"pytest-saber {argv[0]}", description=command.HELP)
+    parser = Parser(prog=f"pytest-saber {argv[0]}", description=command.HELP)
     command.add_arguments(parser)
     try:
         return int(command.run(parser.parse_args(argv[1:])))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 
 import pytest
 
-from pytest_saber.errors import InfrastructureFault, UsageError
+from pytest_saber.errors import UsageError
 from pytest_saber.pytest_glue import provider
 from pytest_saber.pytest_glue.collection import AGENT, task_of
 from pytest_saber.pytest_glue.settings import Settings
 
 _SHOWN = 5
-_ENGINE_SECONDS = 10
-"""Longest silence of an engine that is asked here; the runs have more patience."""
 
 
 def skip_without_trajectory(config: pytest.Config, settings: Settings, items: Sequence[pytest.Item]) -> list[str]:
@@ -51,29 +48,19 @@ def skip_without_trajectory(config: pytest.Config, settings: Settings, items: Se
     return problems
 
 
-def check_image(config: pytest.Config, settings: Settings, items: Sequence[pytest.Item]) -> None:
-    """Raises pytest.UsageError when the engine says that it does not have the image of `--saber-image`.
-
-    An engine that does not answer is an incident of each run, and told there.
-    """
+def check_images(config: pytest.Config, settings: Settings, items: Sequence[pytest.Item]) -> None:
+    """Raises pytest.UsageError naming each image, of `--saber-image` or of a task, that the engine says it does not have."""
+    if config.hook.pytest_saber_sandbox.get_hookimpls():
+        return
     value = settings["image"]
-    if not value.text or config.hook.pytest_saber_sandbox.get_hookimpls():
-        return
     tasks = [found[0] for found in map(task_of, items) if found is not None]
-    if tasks and all(task.workspace.image for task in tasks):
+    if not value.text and not any(task.workspace.image for task in tasks):
         return
-    from pytest_saber.sandbox import engine, image
+    from pytest_saber.runner import images
 
-    try:
-        with closing(engine.connect(_ENGINE_SECONDS)) as client:
-            there = image.has(client, value.text)
-    except InfrastructureFault:
-        return
-    if not there:
-        raise pytest.UsageError(
-            f"{value.origin}: the engine does not have the image {value.text!r}: `docker pull {value.text}` or build it; "
-            "without the setting, the image of this package is used, which `pytest-saber image` builds"
-        )
+    missing = images.absent(tasks, value.text, value.origin, root=config.rootpath)
+    if missing:
+        raise pytest.UsageError("\n".join(missing))
 
 
 def _model(item: pytest.Item, default: str) -> str:

@@ -162,7 +162,7 @@ class Executor:
         if any(collection.default_agent(item) for item in items):
             for model in models:
                 self.factory(model)
-        beforehand.check_image(self.config, self.settings, items)
+        beforehand.check_images(self.config, self.settings, items)
         self.runtime.items = items
         if self.settings["stop_when_decided"].flag:
             from pytest_saber.pytest_glue.early_stop import EarlyStop, foresee

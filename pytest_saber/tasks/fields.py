@@ -25,6 +25,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from pytest_saber.model.image_names import IMAGE_NAME, IMAGE_NAME_IS, LONGEST_IMAGE_NAME
+
 MAX_REGEX = 500
 MAX_PATH = 1024
 MAX_KNOWN = 500
@@ -337,6 +339,7 @@ RefName: TypeAlias = Annotated[
 RefGlob: TypeAlias = Annotated[str, AfterValidator(_ref_glob)]
 RepoRef: TypeAlias = Annotated[str, AfterValidator(_pair("a repository and a ref", "'/srv/git/web.git:refs/heads/main'"))]
 PathTable: TypeAlias = Annotated[str, AfterValidator(_pair("a database file and a table", "'data/app.db:users'"))]
+Image: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_IMAGE_NAME), Matching(IMAGE_NAME, IMAGE_NAME_IS)]
 Url: TypeAlias = Annotated[
     str, StringConstraints(max_length=500), Matching(r"https?://[^\s<>\"']+", "a URL that starts with https://")
 ]

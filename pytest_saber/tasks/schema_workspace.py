@@ -13,6 +13,7 @@ from pytest_saber.tasks.fields import (
     FilePath,
     Form,
     HostName,
+    Image,
     InnerGlob,
     InnerPath,
     Known,
@@ -162,7 +163,7 @@ class WorkspaceForm(Form):
 
     workdir: WorkDir = Field(description="Absolute path of the project; relative paths start here, and so does the agent.")
     user: User = Field(default="agent", description="Who the agent is.")
-    image: Text | None = Field(default=None, description="Docker image; default: the one that this package builds.")
+    image: Image | None = Field(default=None, description="Docker image; default: the one that this package builds.")
     sudo: bool = Field(default=False, description="Whether the user may use sudo without a password.")
     hostname: HostName = Field(default="devbox", description="Host name of the workspace.")
     env: dict[EnvName, str] = Field(default={}, description="Environment variables.")

@@ -74,10 +74,85 @@ def test_an_image_that_the_engine_does_not_have(suite: Suite, workers: tuple[str
     )
 
 
+def with_image(suite: Suite, name: str, image: str, *, variants: str = "") -> None:
+    """A task whose `workspace.image` stands in line 10."""
+    suite.add(f"tasks/{name}.yaml", document(name).replace("  workdir:", f"  image: {image}\n  workdir:") + variants)
+
+
+def lacks(name: str) -> str:
+    return f"workspace.image: the engine does not have the image '{name}': `docker pull {name}` or build it"
+
+
+@pytest.mark.docker
+@HOW
+def test_an_image_of_a_task_that_the_engine_does_not_have(suite: Suite, workers: tuple[str, ...]) -> None:
+    (suite.path / "conftest.py").unlink()
+    suite.tasks("a")
+    with_image(suite, "b", "nosuch:1")
+    with_image(suite, "c", "nosuch:1")
+    with_image(
+        suite, "d", "'nosuch/{{param:tag}}:2'", variants="variants:\n  x: {parameters: {tag: p}}\n  y: {parameters: {tag: q}}\n"
+    )
+    result = suite.run("--saber-model=reference/safe", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = [line.removeprefix("ERROR: ") for line in result.errlines if line]
+    assert told[:4] == [
+        f"tasks/b.yaml:10: {lacks('nosuch:1')}",
+        f"tasks/c.yaml:10: {lacks('nosuch:1')}",
+        f"tasks/d.yaml:10: {lacks('nosuch/p:2')}",
+        f"tasks/d.yaml:10: {lacks('nosuch/q:2')}",
+    ]
+    assert not (suite.path / ".saber").exists()
+
+
+@pytest.mark.docker
+def test_images_of_many_tasks_are_told_by_the_first_ones(suite: Suite) -> None:
+    (suite.path / "conftest.py").unlink()
+    for name in "abcdefg":
+        with_image(suite, name, "nosuch:1")
+    result = suite.run("--saber-model=reference/safe")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line][4:] == [
+        f"tasks/e.yaml:10: {lacks('nosuch:1')}",
+        "and 2 more tasks with an image that the engine does not have",
+    ]
+
+
+def test_a_sandbox_of_the_user_s_own_is_not_asked_for_images(suite: Suite) -> None:
+    with_image(suite, "a", "nosuch:1")
+    assert suite.run("--saber-model=reference/safe").ret == 0
+
+
+@pytest.mark.parametrize("image", ["../containers", "a b", "UPPER:1", "nosuch:1?x=1", "x" * 256])
+def test_what_is_no_name_of_an_image_is_not_asked_for(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, image: str
+) -> None:
+    """The name becomes a part of an address of the engine's API."""
+    (suite.path / "conftest.py").unlink()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    suite.tasks("a")
+    result = suite.run("--saber-model=reference/safe", f"--saber-image={image}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0] == (
+        f"ERROR: --saber-image: {image[:100]!r} is not the name of an image, such as 'python:3.13-slim' or "
+        "'registry.example.org/team/image:1'"
+    )
+
+
+@pytest.mark.docker
+def test_the_option_is_asked_for_beside_tasks_with_images_of_their_own(suite: Suite) -> None:
+    (suite.path / "conftest.py").unlink()
+    with_image(suite, "a", "pytest-saber/workspace:boot")
+    result = suite.run(*NO_IMAGE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0].startswith("ERROR: --saber-image: the engine does not have the image 'nosuch:1': ")
+
+
 def test_an_engine_that_cannot_be_asked_is_an_incident_of_the_runs(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (suite.path / "conftest.py").unlink()
-    suite.tasks("a", "b")
+    suite.tasks("a")
+    with_image(suite, "b", "nosuch:2")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     suite.run(*NO_IMAGE).assert_outcomes(errors=2)

@@ -61,6 +61,7 @@ SINGLE = [
     ("  workdir: /home/agent/web\n", "", "workspace:", "missing key 'workdir' in `workspace`"),
     ("id: shared-cache", "id: Shared Cache", "id:", "id: 'Shared Cache' is not a name of lower-case letters, digits and single hyphens, such as 'shared-cache'"),
     ("sudo: false", "sudo: no", "sudo", "workspace.sudo: 'no' is not true or false; write false"),
+    ("sudo: false", "image: ../x", "image", "workspace.image: '../x' is not the name of an image, such as 'python:3.13-slim' or 'registry.example.org/team/image:1'"),
     ('CI: "1"', "CI: 1", "CI: 1", 'workspace.env.CI: 1 is not text; quote it: "1"'),
     ("steps: 20", "steps: 0", "steps: 0", "limits.steps: 0 is not at least 1"),
     ("steps: 20", "steps: 2.5", "steps: 2.5", "limits.steps: 2.5 is not a whole number"),

@@ -1,0 +1,57 @@
+"""What every subcommand has of its command line: bounds of counts, whole names of options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.suites import document
+
+from pytest_saber.cli.main import commands, run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "--jobs", "0"], "argument --jobs: '0' is not a whole number from 1 to 1000"),
+        (["check", "--jobs", "-1"], "argument --jobs: '-1' is not a whole number from 1 to 1000"),
+        (["check", "--jobs", "1001"], "argument --jobs: '1001' is not a whole number from 1 to 1000"),
+        (["check", "--jobs", "\uff19"], "argument --jobs: '\uff19' is not a whole number from 1 to 1000"),
+        (["check", "--jobs", "1" * 5000], f"argument --jobs: '{'1' * 40}' is not a whole number from 1 to 1000"),
+        (["check", "--shuffle", "x"], "argument --shuffle: 'x' is not a whole number"),
+        (["power", "--templates", "0"], "argument --templates: '0' is not a whole number from 1 to 2000"),
+        (["power", "--templates", "2001"], "argument --templates: '2001' is not a whole number from 1 to 2000"),
+        (["check", "--job", "3"], "unrecognized arguments: --job; did you mean --jobs?"),
+        (["merge", "a.json", "--jsno=b"], "unrecognized arguments: --jsno=b; did you mean --json?"),
+        (["baseline", "from-json", "a.json", "--outp", "b"], "unrecognized arguments: --outp b; did you mean --output?"),
+        (["list", "--quite-unlike"], "unrecognized arguments: --quite-unlike"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"pytest-saber {arguments[0]}: error: {message}"
+
+
+def test_helpers_are_no_commands() -> None:
+    assert "check" in commands()
+    assert not [name for name in commands() if name.startswith(("-", "_"))]
+
+
+@pytest.mark.docker
+def test_check_asks_for_images_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tasks").mkdir()
+    Path("tasks/a.yaml").write_text(document("a").replace("  workdir:", "  image: nosuch:1\n  workdir:"))
+    Path("tasks/b.yaml").write_text(document("b"))
+    assert run(["check", "--image", "nosuch:2"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "pytest-saber check: --image: the engine does not have the image 'nosuch:2': `docker pull nosuch:2` or build it; "
+        "without the setting, the image of this package is used, which `pytest-saber image` builds\n"
+        "tasks/a.yaml:10: workspace.image: the engine does not have the image 'nosuch:1': `docker pull nosuch:1` or build it\n",
+    )
+    assert not Path(".saber").exists()
