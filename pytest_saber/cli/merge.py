@@ -103,9 +103,10 @@ def _decided(
 ) -> GateResult:
     """The decision about the whole. One that was made early stands, as long as nothing else is asked for (`anew`)."""
     from pytest_saber.gate import evaluate
+    from pytest_saber.gate.recorded import confirmed
 
-    if summary.skipped and len(shards) == 1 and not anew and not summary.problems:
-        return shards[0].gate
+    if len(shards) == 1 and not anew:
+        return confirmed(shards[0].gate, summary, policy, baseline)
     return evaluate(summary, policy, baseline)
 
 

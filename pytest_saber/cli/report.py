@@ -18,16 +18,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 whatever the report says; `merge` decides."""
+    """Exit code 0 whatever the report says; `merge` decides. 2 for a file that is no report or contradicts itself."""
     from pytest_saber.gate import known, load
+    from pytest_saber.gate.policy import from_settings
+    from pytest_saber.gate.recorded import recomputed
     from pytest_saber.reports import json_reader, markdown, terminal
+    from pytest_saber.reports.escape import line
 
     report = json_reader.load(args.report)
     baseline = None if args.baseline is None else load(args.baseline)
     mark = None if baseline is None else lambda run: known(run, baseline)
+    gate, notes = recomputed(report.gate, report.summary, from_settings(report.settings))
     if args.markdown:
-        sys.stdout.write(markdown.render(report.summary, report.gate, known=mark))
+        sys.stdout.write(markdown.render(report.summary, gate, known=mark, notes=notes))
         return 0
     width = shutil.get_terminal_size((100, 24)).columns
-    print("\n".join(terminal.render(report.summary, report.gate, width, color=sys.stdout.isatty(), known=mark)))
+    lines = terminal.render(report.summary, gate, width, color=sys.stdout.isatty(), known=mark)
+    print("\n".join([*lines, *(f"note: {line(note, 2000)}" for note in notes)]))
     return 0
