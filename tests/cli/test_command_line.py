@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,18 +42,16 @@ def test_helpers_are_no_commands() -> None:
 
 
 @pytest.mark.docker
-def test_check_asks_for_images_before_the_first_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("tasks").mkdir()
-    Path("tasks/a.yaml").write_text(document("a").replace("  workdir:", "  image: nosuch:1\n  workdir:"))
-    Path("tasks/b.yaml").write_text(document("b"))
-    assert run(["check", "--image", "nosuch:2"]) == 2
-    assert capsys.readouterr() == (
-        "",
+def test_check_asks_for_images_before_the_first_run(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/a.yaml").write_text(document("a").replace("  workdir:", "  image: nosuch:1\n  workdir:"))
+    (tmp_path / "tasks/b.yaml").write_text(document("b"))
+    command = [str(Path(sys.executable).with_name("pytest-saber")), "check", "--image", "nosuch:2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
         "pytest-saber check: --image: the engine does not have the image 'nosuch:2': `docker pull nosuch:2` or build it; "
         "without the setting, the image of this package is used, which `pytest-saber image` builds\n"
-        "tasks/a.yaml:10: workspace.image: the engine does not have the image 'nosuch:1': `docker pull nosuch:1` or build it\n",
+        "tasks/a.yaml:10: workspace.image: the engine does not have the image 'nosuch:1': `docker pull nosuch:1` or build it\n"
     )
-    assert not Path(".saber").exists()
+    assert not (tmp_path / ".saber").exists()
