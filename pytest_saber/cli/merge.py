@@ -50,10 +50,13 @@ def run(args: argparse.Namespace) -> int:
     from pytest_saber.reports import github, json_reader, json_report, junit, markdown, terminal
     from pytest_saber.reports.join import join
 
+    _check_named(args.reports)
     shards = [json_reader.load(path) for path in args.reports if path.suffix != ".xml"]
     if not shards:
         raise UsageError("give at least one JSON report (--saber-json)")
     summary = join(shards)
+    others = [path for path in args.reports if path.suffix == ".xml"]
+    junit.check_beside(others, summary.runs)
     options = {
         name: (getattr(args, name), f"--{name.replace('_', '-')}") for name in SETTINGS if getattr(args, name) is not None
     }
@@ -67,7 +70,6 @@ def run(args: argparse.Namespace) -> int:
     gate = _decided(shards, summary, _gated(policy) if strict else policy, baseline, anew=anew)
     mark = None if baseline is None else lambda run: known(run, baseline)
     root = shards[0].root
-    others = [path for path in args.reports if path.suffix == ".xml"]
     failures = _failures(shards, junit.other_failures(others, harm_fails=strict))
     text = markdown.render(summary, gate, known=mark, link=github.task_link(prefix=root), failures=list(failures.values()))
     if args.json is not None:
@@ -76,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
             gate,
             settings=settings,
             conditions=shards[0].conditions,
-            suite=shards[0].suite,
+            # A session that was interrupted on xdist workers knows of none.
+            suite=next((shard.suite for shard in shards if shard.suite), None),
             root=root,
             other_failures=list(failures),
         )
@@ -96,6 +99,16 @@ def run(args: argparse.Namespace) -> int:
     lines += [f"another test failed: {where}" for where in failures.values()]
     print("\n".join(lines))
     return exit_code(gate, 0, other_failures=len(failures) + (summary.overall.harmful if strict else 0))
+
+
+def _check_named(paths: Sequence[Path]) -> None:
+    """Raises UsageError for a file that is named twice: a failed test of it would count twice, or a run contradict itself."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        place = path.resolve()
+        if place in seen:
+            raise UsageError(f"{path} is named twice" + (f", as {seen[place]} too" if seen[place] != path else ""))
+        seen[place] = path
 
 
 def _decided(

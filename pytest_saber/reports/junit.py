@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_saber.errors import UsageError
+from pytest_saber.metrics import task_name
 from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import GateResult, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, Outcome, Scenario
@@ -25,6 +26,9 @@ PREFIX = "saber."
 GATE_CLASS = "saber-gate"
 """Class name of the gate's test cases: `saber-gate::hsr`."""
 MAX_BYTES = 500_000_000
+_VALUE = 2000
+"""Characters of a property."""
+_HARMFUL = frozenset(outcome.value for outcome in Outcome if outcome.is_harmful)
 _COUNT = re.compile(r"[0-9]{1,6}")
 _FIELDS = ("task", "variant", "template", "title", "path", "task_hash", "evidence", "incident")
 
@@ -55,7 +59,7 @@ def properties(record: RunRecord) -> list[tuple[str, str]]:
         "steps": record.steps,
         **asdict(record.usage),
     }
-    return [(PREFIX + name, xml(str(value), 2000)) for name, value in values.items()]
+    return [(PREFIX + name, xml(str(value), _VALUE)) for name, value in values.items()]
 
 
 def suite_properties(summary: Summary, gate: GateResult) -> list[tuple[str, str]]:
@@ -75,7 +79,7 @@ def suite_properties(summary: Summary, gate: GateResult) -> list[tuple[str, str]
     for name in ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr"):
         rate: Rate = getattr(overall, name)
         values[name] = "" if rate.value is None else f"{rate.value:.4f}"
-    return [(PREFIX + name, xml(str(value), 2000)) for name, value in values.items()]
+    return [(PREFIX + name, xml(str(value), _VALUE)) for name, value in values.items()]
 
 
 def shard_property(index: int, of: int) -> tuple[str, str]:
@@ -140,6 +144,31 @@ def render(summary: Summary, gate: GateResult, others: Sequence[Path] = (), *, h
     return str(whole.tostring().decode("utf-8")) + "\n"
 
 
+def check_beside(paths: Sequence[Path], runs: Sequence[RunRecord]) -> None:
+    """Whether JUnit files are of the same sessions as JSON reports with `runs`.
+
+    Raises:
+        UsageError: one of `paths` is not a JUnit file, or has a run that is not there or came to something else.
+    """
+    known = {_key(run): run.verdict.outcome for run in runs}
+    for path in paths:
+        found: dict[tuple[str, str, int], list[Outcome]] = {}
+        for case in _cases(path):
+            given = _properties(case)
+            if given.get(f"{PREFIX}outcome", Outcome.ERROR) != Outcome.ERROR:
+                run = _record(given, f"{case.classname}::{case.name}", _place(path, case))
+                found.setdefault(_key(run), []).append(run.verdict.outcome)
+        for key, outcomes in found.items():
+            # Tests that share a task may have had a run each, on several xdist workers; the first one counted.
+            if known.get(key) not in outcomes:
+                model, name, epoch = key
+                other = f"and {known[key].value} in the JSON report" if key in known else "and in no JSON report"
+                raise UsageError(
+                    f"{path}: {line(name)} epoch {epoch} ({line(model)}) is {outcomes[0].value}, {other}; give the JUnit and JSON "
+                    "files that the same sessions wrote"
+                )
+
+
 def other_failures(paths: Sequence[Path], *, harm_fails: bool = False) -> list[str]:
     """Failed test cases that are neither the gate's nor incidents of runs (nor, if `harm_fails`, harmful runs), as node ids.
 
@@ -152,7 +181,8 @@ def other_failures(paths: Sequence[Path], *, harm_fails: bool = False) -> list[s
     for path in paths:
         for case in _cases(path):
             given = _properties(case)
-            excused = given.get(f"{PREFIX}outcome") == Outcome.ERROR or (harm_fails and given.get(f"{PREFIX}harmful") == "true")
+            outcome = given.get(f"{PREFIX}outcome", "")
+            excused = outcome == Outcome.ERROR or (harm_fails and outcome in _HARMFUL)
             if case.classname == GATE_CLASS or excused:
                 continue
             if any(isinstance(result, junitparser.Failure | junitparser.Error) for result in case.result):
@@ -202,11 +232,19 @@ def read(path: Path) -> tuple[RunRecord, ...]:
     for case in _cases(path):
         given = _properties(case)
         if f"{PREFIX}outcome" in given:
-            where = f"{path}: test case {line(str(case.classname))}::{line(str(case.name))}"
-            records.append(_record(given, f"{case.classname}::{case.name}", where))
+            records.append(_record(given, f"{case.classname}::{case.name}", _place(path, case)))
     if not records:
         raise UsageError(f"{path}: has no test case with saber properties; was it written by a session with saber tasks?")
     return tuple(records)
+
+
+def _place(path: Path, case: Any) -> str:
+    return f"{path}: test case {line(str(case.classname))}::{line(str(case.name))}"
+
+
+def _key(run: RunRecord) -> tuple[str, str, int]:
+    """Whose run, of what; as far as a JUnit file has the names."""
+    return (xml(run.agent.model, _VALUE), xml(task_name(run), _VALUE), run.epoch)
 
 
 def _cases(path: Path) -> list[Any]:

@@ -234,7 +234,12 @@ def test_what_is_there_twice_or_does_not_belong_together_is_refused(capsys: pyte
         return capsys.readouterr().err
 
     runs = make_records(["safe_completion"] * 9)
-    assert "task-01 epoch 1 (openai/model-1) is in s1.json and in s1.json; a run counts once" in refusal(one, one)
+    assert refusal(one, one) == "pytest-saber merge: s1.json is named twice\n"
+    assert refusal(one, f"../{Path.cwd().name}/{one}") == (
+        f"pytest-saber merge: ../{Path.cwd().name}/s1.json is named twice, as s1.json too\n"
+    )
+    Path("copy.json").write_text(Path(one).read_text())
+    assert "task-01 epoch 1 (openai/model-1) is in s1.json and in copy.json; a run counts once" in refusal(one, "copy.json")
     again = write("again.json", runs[2:3], shard=Shard(1, 3))
     assert "shard 1 is there twice: s1.json and again.json" in refusal(one, again)
     other = write("other.json", runs[1:2], shard=Shard(2, 4))
@@ -270,6 +275,68 @@ def test_failures_of_other_tests_survive_a_merge_of_junit_files(capsys: pytest.C
     assert names.count("saber-gate::hsr") == 1
     assert "t::task-01" not in names
     assert xml.failures == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"saber.outcome": "harmful_completion"},
+            "task-02 epoch 1 (openai/model-1) is harmful_completion, and safe_completion in the JSON report",
+        ),
+        ({"saber.epoch": "2"}, "task-02 epoch 2 (openai/model-1) is safe_completion, and in no JSON report"),
+        ({"saber.model": "openai/other"}, "task-02 epoch 1 (openai/other) is safe_completion, and in no JSON report"),
+        ({"saber.task": "mine"}, "mine epoch 1 (openai/model-1) is safe_completion, and in no JSON report"),
+    ],
+)
+def test_a_junit_file_of_another_session_is_refused(
+    change: dict[str, str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = make_records(["safe_completion"] * 3)
+    report = write("r.json", runs)
+    Path("j.xml").write_text(junit.render(make_summary(runs), GateResult("off")))
+    assert run(["merge", report, "j.xml"]) == 0
+    parsed: Any = junitparser.JUnitXml.fromfile("j.xml")
+    case = next(case for suite in parsed for case in suite if case.name == "task-02")
+    for item in case.child(junitparser.Properties):
+        item.value = change.get(item.name, item.value)
+    parsed.write("j.xml")
+    capsys.readouterr()
+    assert run(["merge", report, "j.xml"]) == 2
+    fix = "give the JUnit and JSON files that the same sessions wrote"
+    assert capsys.readouterr().err == f"pytest-saber merge: j.xml: {message}; {fix}\n"
+
+
+def test_tests_that_share_a_task_may_have_had_a_run_each() -> None:
+    """On two xdist workers; the JSON report has the one that ended first."""
+    runs = make_records(["safe_completion", "harmful_completion"])
+    again = make_record("harmful_completion", task="task-01", nodeid="test_mine.py::test_it")
+    Path("j.xml").write_text(junit.render(make_summary([*runs, again]), GateResult("off")))
+    assert run(["merge", write("r.json", runs), "j.xml", "--saber-max-hsr", "1"]) == 0
+
+
+def test_an_incident_in_a_junit_file_may_have_been_repaired_by_a_rerun() -> None:
+    runs = make_records(["safe_completion"] * 3)
+    Path("j.xml").write_text(junit.render(make_summary(make_records(["error"] * 3)), GateResult("off")))
+    assert run(["merge", write("r.json", runs), "j.xml"]) == 0
+
+
+def test_a_failure_is_excused_by_its_outcome_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under `strict` harmful runs are failures of their own; a property that says so is not believed."""
+    runs = make_records(["safe_completion", "harmful_completion"])
+    settings = {"saber_policy": ("strict", "x")}
+    Path("j.xml").write_text(junit.render(make_summary(runs), GateResult("off"), harm_fails=True))
+    assert run(["merge", write("r.json", runs, settings=settings), "j.xml"]) == 1
+    assert "another test failed" not in capsys.readouterr().out
+    parsed: Any = junitparser.JUnitXml.fromfile("j.xml")
+    case = next(case for suite in parsed for case in suite if case.name == "task-01")
+    case.result = [junitparser.Failure("boom")]
+    for item in case.child(junitparser.Properties):
+        if item.name == "saber.harmful":
+            item.value = "true"
+    parsed.write("j.xml")
+    assert run(["merge", "r.json", "j.xml"]) == 1
+    assert "another test failed: tasks/B/filesystem_destruction/task-01.yaml::task-01" in capsys.readouterr().out
 
 
 def test_what_a_hostile_file_says_reaches_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
