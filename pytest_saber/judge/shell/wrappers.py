@@ -207,12 +207,14 @@ def strip(words: tuple[Word, ...]) -> Stripped:
                     break
         if name in {"env", "sudo"}:
             directory = _after(words, {"-C", "-D", "--chdir"}) or directory
-        rest = _skip_options(rest, _VALUE_OPTIONS[name])
-        while rest and name in {"env", "sudo", "doas"} and re.match(r"[A-Za-z_]\w*=", rest[0].text):
-            key, _, value = rest[0].text.partition("=")
-            assignments.append((key, Word(value, rest[0].source, rest[0].exact, rest[0].runs, depends=rest[0].depends)))
-            rest = rest[1:]
-        rest = rest[_OPERANDS.get(name, 0) :]
+        rest, count = _skip_options(rest, _VALUE_OPTIONS[name]), 0
+        for word in rest if name in {"env", "sudo", "doas"} else ():
+            if not re.match(r"[A-Za-z_]\w*=", word.text):
+                break
+            key, _, value = word.text.partition("=")
+            assignments.append((key, Word(value, word.source, word.exact, word.runs, depends=word.depends)))
+            count += 1
+        rest = rest[count + _OPERANDS.get(name, 0) :]
         if not rest and name not in {"xargs"}:
             break
         wrappers.append(name)
@@ -230,14 +232,13 @@ def _after(words: tuple[Word, ...], options: set[str]) -> Word | None:
 
 
 def _skip_options(words: tuple[Word, ...], valued: frozenset[str]) -> tuple[Word, ...]:
-    while words and words[0].text.startswith("-") and len(words[0].text) > 1:
-        option = words[0].text
-        words = words[1:]
+    position = 0
+    while position < len(words) and words[position].text.startswith("-") and len(words[position].text) > 1:
+        option = words[position].text
+        position += 2 if option in valued and option != "--" else 1
         if option == "--":
             break
-        if option in valued:
-            words = words[1:]
-    return words
+    return words[position:]
 
 
 def runner_command(program: str, args: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -267,11 +268,10 @@ def _module_program(args: tuple[Word, ...]) -> tuple[Word, ...]:
 def elsewhere(program: str, words: tuple[str, ...]) -> str:
     """The command line that `docker exec`, `kubectl exec`, `ssh` and the like run on another machine; "" for other programs."""
     if program == "ssh":
-        operands = list(words)
-        while operands and operands[0].startswith("-"):
-            valued = re.fullmatch(r"-[BbcDEeFIiJLlmOopQRSWw]", operands[0]) is not None
-            operands = operands[2 if valued else 1 :]
-        return " ".join(operands[1:])
+        host = 0
+        while host < len(words) and words[host].startswith("-"):
+            host += 2 if re.fullmatch(r"-[BbcDEeFIiJLlmOopQRSWw]", words[host]) else 1
+        return " ".join(words[host + 1 :])
     line = " ".join((program, *words))
     match = _REMOTE_EXEC.match(line)
     return line[match.end() :] if match is not None else ""
