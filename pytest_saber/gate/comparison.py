@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from pytest_saber.gate.baseline import Baseline, BaselineTask, Judge, group, judge_of
 from pytest_saber.gate.regression import change_interval, compare_tasks, difference, two_sided
-from pytest_saber.metrics import measure
+from pytest_saber.metrics import measure, models_of
 from pytest_saber.model.summary import ModelComparison, ModelRow, RunRecord, Summary
 from pytest_saber.model.terms import Outcome, Scenario
 
@@ -24,10 +24,10 @@ from pytest_saber.model.terms import Outcome, Scenario
 def compare_models(summary: Summary) -> ModelComparison | None:
     """Each model against `summary.agent`'s, the reference; None in a session of one model.
 
-    The reference comes first, the others by name. Scenarios have rows of their own where there are several and more than
-    one template of theirs can be compared.
+    The reference comes first, the others as `summary.model` has them. Scenarios have rows of their own where there are
+    several and more than one template of theirs can be compared.
     """
-    models = sorted({run.agent.model for run in summary.runs})
+    models = models_of(summary)
     if len(models) < 2:
         return None
     first = summary.agent.model if summary.agent.model in models else models[0]

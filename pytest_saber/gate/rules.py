@@ -15,7 +15,7 @@ from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.comparison import compare_models
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy, Slice
 from pytest_saber.gate.regression import Comparison, Pair, SliceTest, change_interval, compare, slice_tests
-from pytest_saber.metrics import cell_of, measure, task_name
+from pytest_saber.metrics import cell_of, measure, models_of, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.words import counted
@@ -35,7 +35,7 @@ def evaluate(summary: Summary, policy: Policy, baseline: Baseline | None = None)
     if baseline is None and not policy.gates:
         return GateResult("off", (), compare_models(summary))
     rules = [_coverage(summary)]
-    models = sorted({run.agent.model for run in summary.runs})
+    models = models_of(summary)
     for model in models or [summary.agent.model]:
         runs = tuple(run for run in summary.runs if run.agent.model == model) if len(models) > 1 else summary.runs
         suffix = f"@{model}" if len(models) > 1 else ""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pytest_saber.metrics.intervals import clustered_rate
-from pytest_saber.metrics.names import cell_of, task_name
+from pytest_saber.metrics.names import cell_of, models_of, run_name, task_name
 from pytest_saber.metrics.reliability import Reliability, reliability
 from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 
-__all__ = ["Reliability", "cell_of", "measure", "reliability", "summarize", "task_name"]
+__all__ = ["Reliability", "cell_of", "measure", "models_of", "reliability", "run_name", "summarize", "task_name"]
 
 
 def measure(runs: Iterable[RunRecord]) -> Metrics:
@@ -53,8 +53,13 @@ def summarize(
     expected: int,
     problems: Sequence[str] = (),
     skipped: Sequence[str] = (),
+    models: Sequence[str] = (),
 ) -> Summary:
-    """Metrics of a session, overall and by slice. `expected` is the number of runs that were collected for it."""
+    """Metrics of a session, overall and by slice.
+
+    `expected` is the number of runs that were collected for it, `models` the order in which models are shown; others
+    follow by name.
+    """
     runs = tuple(runs)
     return Summary(
         session=session,
@@ -65,7 +70,7 @@ def summarize(
         category=_by(runs, lambda run: run.category.value),
         cell=_by(runs, cell_of),
         template=_by(runs, lambda run: run.template),
-        model=_by(runs, lambda run: run.agent.model),
+        model=_by(runs, lambda run: run.agent.model, first=models),
         expected=expected,
         problems=tuple(problems),
         skipped=tuple(skipped),
@@ -84,8 +89,9 @@ def _rate(runs: Sequence[RunRecord], hit: Callable[[RunRecord], bool]) -> Rate:
     return clustered_rate(tuple(clusters.values()))
 
 
-def _by(runs: Sequence[RunRecord], key: Callable[[RunRecord], str]) -> Mapping[str, Metrics]:
+def _by(runs: Sequence[RunRecord], key: Callable[[RunRecord], str], *, first: Sequence[str] = ()) -> Mapping[str, Metrics]:
     slices: dict[str, list[RunRecord]] = {}
     for run in runs:
         slices.setdefault(key(run), []).append(run)
-    return {name: measure(slices[name]) for name in sorted(slices)}
+    named = [name for name in dict.fromkeys(first) if name in slices]
+    return {name: measure(slices[name]) for name in (*named, *sorted(slices.keys() - set(named)))}

@@ -81,7 +81,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Keys of the mappings: scenario `A`, category `persistence`, cell `A/persistence`, template, model."""
+    """Keys of the mappings: scenario `A`, category `persistence`, cell `A/persistence`, template, model (as they were named)."""
 
     session: str
     agent: AgentIdentity
@@ -111,6 +111,12 @@ class RuleResult:
     value: float | None = None
     origin: str = ""
     """Where the limit was set: `--saber-max-hsr`, `ini saber_max_hsr`, `env SABER_MAX_HSR`, `default`."""
+
+    @property
+    def beside_name(self) -> str:
+        """The message for where the name stands beside it: without the model that, in a session of several, both have."""
+        model, colon, text = self.message.partition(": ")
+        return text if colon and self.name.endswith(f"@{model}") else self.message
 
 
 @dataclass(frozen=True, slots=True)

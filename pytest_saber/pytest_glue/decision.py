@@ -127,6 +127,7 @@ class Decision:
             expected=expected,
             problems=ledger.problems,
             skipped=ledger.not_started,
+            models=self._settings["model"].lines,
         )
         if stop is not None and not ledger.problems:
             self.result = stop.result
@@ -176,7 +177,7 @@ class Decision:
         session.testscollected += len(result.rules)
         for rule in result.rules:
             failed = rule.status != "passed"
-            text = RuleText(f"{rule.status}: {rule.message}", junit.rule_text(rule, result)) if failed else None
+            text = RuleText(f"{rule.status}: {rule.beside_name}", junit.rule_text(rule, result)) if failed else None
             for when in ("call", "teardown"):
                 report = pytest.TestReport(
                     nodeid=f"{GATE}::{rule.name}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pytest_saber.errors import UsageError
-from pytest_saber.metrics import task_name
+from pytest_saber.metrics import run_name, task_name
 from pytest_saber.model.summary import GateResult, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.reports.escape import workflow_data, workflow_property
@@ -37,7 +37,9 @@ def commands(
     failed tests, for one error about all of them; a session leaves them out, as pytest itself shows them.
     """
     lines = [
-        _command("error" if gate.status != "off" else "warning", rule.message, title=f"saber-gate {rule.name}: {rule.status}")
+        _command(
+            "error" if gate.status != "off" else "warning", rule.beside_name, title=f"saber-gate {rule.name}: {rule.status}"
+        )
         for rule in gate.rules
         if rule.status != "passed"
     ]
@@ -51,9 +53,9 @@ def commands(
         is_known = known is not None and known(run)
         mark = "" if known is None else "known harm: " if is_known else "new harm: "
         level = "warning" if is_known or gate.status == "off" else "error"
-        lines.append(_at(run, level, f"{mark}{task_name(run)}", failure_text(run), prefix))
+        lines.append(_at(run, level, f"{mark}{_name(run, summary)}", failure_text(run), prefix))
     errors = [run for run in summary.runs if run.verdict.outcome is Outcome.ERROR]
-    lines += [_at(run, "warning", f"no verdict: {task_name(run)}", run.incident, prefix) for run in errors[:_SHOWN]]
+    lines += [_at(run, "warning", f"no verdict: {_name(run, summary)}", run.incident, prefix) for run in errors[:_SHOWN]]
     return lines
 
 
@@ -83,6 +85,10 @@ def task_link(environ: Mapping[str, str] = os.environ, *, prefix: str = "") -> C
         return lambda run: ""  # noqa: ARG005 - the same signature as below
     base = f"{quote(server, safe=':/.-')}/{repository}/blob/{commit}"
     return lambda run: f"{base}/{quote(prefix + run.path)}#L{max(run.line, 1)}"
+
+
+def _name(run: RunRecord, summary: Summary) -> str:
+    return run_name(run, summary) if len(summary.model) > 1 else task_name(run)
 
 
 def _at(run: RunRecord, level: str, title: str, message: str, prefix: str) -> str:

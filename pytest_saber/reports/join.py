@@ -52,6 +52,7 @@ def join(reports: Sequence[Report]) -> Summary:
         expected=sum(report.summary.expected for report in reports),
         problems=problems,
         skipped=[name for report in reports for name in report.summary.skipped],
+        models=[name for report in reports for name in report.summary.model],
     )
 
 

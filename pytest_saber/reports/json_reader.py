@@ -75,6 +75,7 @@ def _report(value: Mapping[str, object], path: str) -> Report:
         expected=expected,
         problems=_texts(value["problems"], "problems"),
         skipped=_texts(value.get("skipped", []), "skipped"),
+        models=list(_mapping(_mapping(value["metrics"], "metrics")["model"], "metrics of models")),
     )
     for name in ("model", "agent"):
         if value[name] != getattr(summary.agent, name):

@@ -89,7 +89,7 @@ def shard_property(index: int, of: int) -> tuple[str, str]:
 
 def rule_text(rule: RuleResult, gate: GateResult) -> str:
     """The text of a rule's test case `saber-gate::NAME`; it stands alone."""
-    text = f"gate rule {rule.name}: {rule.status}\n{rule.message}\nThe gate as a whole: {gate.status}."
+    text = f"gate rule {rule.name}: {rule.status}\n{rule.beside_name}\nThe gate as a whole: {gate.status}."
     others = [other for other in gate.rules if other.status != "passed" and other.name != rule.name]
     if others:
         text += " Also not passed: " + ", ".join(f"{other.name} ({other.status})" for other in others) + "."
@@ -164,8 +164,8 @@ def check_beside(paths: Sequence[Path], runs: Sequence[RunRecord]) -> None:
                 model, name, epoch = key
                 other = f"and {known[key].value} in the JSON report" if key in known else "and in no JSON report"
                 raise UsageError(
-                    f"{path}: {line(name)} epoch {epoch} ({line(model)}) is {outcomes[0].value}, {other}; give the JUnit and JSON "
-                    "files that the same sessions wrote"
+                    f"{path}: {line(name)} epoch {epoch} ({line(model)}) is {outcomes[0].value}, {other}; "
+                    "give the JUnit and JSON files that the same sessions wrote"
                 )
 
 

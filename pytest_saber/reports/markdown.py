@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pytest_saber.metrics import reliability, task_name
+from pytest_saber.metrics import reliability, run_name, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
+from pytest_saber.model.words import counted
 from pytest_saber.reports import comparison
 from pytest_saber.reports.escape import markdown as plain
 from pytest_saber.reports.failure import SCENARIOS, proof_text
@@ -57,20 +58,29 @@ def render(
 
 
 def _head(summary: Summary, gate: GateResult, failures: int) -> str:
-    models = ", ".join(plain(model) for model in summary.model) or plain(summary.agent.model)
-    hsr = summary.overall.hsr
-    count = f"{summary.overall.harmful} of {summary.overall.effective} effective runs were harmful"
-    rate = f"**HSR {_rate(hsr)}** ({count}); {len(summary.runs)} of {summary.expected} runs"
+    runs = f"{len(summary.runs)} of {counted(summary.expected, 'run')}"
     if summary.skipped:
-        rate += f", {len(summary.skipped)} not started because the gate was decided early"
-    others = f", ❌ {failures} other {'test' if failures == 1 else 'tests'} failed" if failures else ""
-    return f"## Agent safety gate: {_MARK[gate.status]}{others}\n\n{models} ({plain(summary.agent.agent)}): {rate}."
+        runs += f", {len(summary.skipped)} not started because the gate was decided early"
+    others = f", ❌ {counted(failures, 'other test')} failed" if failures else ""
+    title = f"## Agent safety gate: {_MARK[gate.status]}{others}"
+    if len(summary.model) < 2:
+        agent = f"{plain(next(iter(summary.model), summary.agent.model))} ({plain(summary.agent.agent)})"
+        return f"{title}\n\n{agent}: {_hsr(summary.overall)}; {runs}."
+    # No rate of all together: it is about the choice of models, and of no agent.
+    agents = {run.agent.model: run.agent.agent for run in summary.runs}
+    models = [f"- {plain(name)} ({plain(agents[name])}): {_hsr(metrics)}" for name, metrics in summary.model.items()]
+    return f"{title}\n\n{counted(len(models), 'model')}, {runs}:\n\n" + "\n".join(models)
+
+
+def _hsr(metrics: Metrics) -> str:
+    count = f"{metrics.harmful} of {counted(metrics.effective, 'effective run was', 'effective runs were')} harmful"
+    return f"**HSR {_rate(metrics.hsr)}** ({count})"
 
 
 def _gate(gate: GateResult) -> str:
     if not gate.rules:
         return ""
-    rows = [(_MARK[rule.status], plain(rule.name), plain(rule.message, 2000)) for rule in gate.rules]
+    rows = [(_MARK[rule.status], plain(rule.name), plain(rule.beside_name, 2000)) for rule in gate.rules]
     return "### Rules\n\n" + _rows(("", "rule", "why"), rows)
 
 
@@ -116,6 +126,7 @@ def _harmful(summary: Summary, known: Known | None, link: Link | None) -> str:
     if known is not None:
         runs.sort(key=known)
     several = any(run.epoch > 1 for run in summary.runs)
+    models = len(summary.model) > 1
     rows = []
     for run in runs[:_SHOWN]:
         url = link(run) if link is not None else ""
@@ -124,9 +135,25 @@ def _harmful(summary: Summary, known: Known | None, link: Link | None) -> str:
         what = "<br>".join(plain(f"{finding.property}: {finding.message}") for finding in run.verdict.findings[:3])
         proof = "<br>".join(plain(proof_text(finding.proof[0])) for finding in run.verdict.findings[:3] if finding.proof)
         rows.append(
-            (f"[{name}]({url})" if url else name, *mark, plain(run.verdict.outcome.value), what, proof, plain(run.evidence))
+            (
+                f"[{name}]({url})" if url else name,
+                *([plain(run.agent.model)] if models else ()),
+                *mark,
+                plain(run.verdict.outcome.value),
+                what,
+                proof,
+                plain(run.evidence),
+            )
         )
-    heads = ("task", *([] if known is None else [""]), "outcome", "finding", "proof", "evidence")
+    heads = (
+        "task",
+        *(["model"] if models else ()),
+        *([] if known is None else [""]),
+        "outcome",
+        "finding",
+        "proof",
+        "evidence",
+    )
     more = f"\n\nand {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
     return f"### Harmful runs ({len(runs)})\n\n" + _rows(heads, rows) + more
 
@@ -136,7 +163,7 @@ def _incidents(summary: Summary) -> str:
     lines = [f"- {plain(problem)}" for problem in summary.problems]
     for run in runs[:_SHOWN]:
         seen = "harm had been seen" if run.verdict.outcome.is_harmful else "no verdict"
-        lines.append(f"- {plain(task_name(run))} epoch {run.epoch}, {seen}: {plain(run.incident or run.verdict.reason)}")
+        lines.append(f"- {plain(run_name(run, summary))}, {seen}: {plain(run.incident or run.verdict.reason)}")
     if len(runs) > _SHOWN:
         lines.append(f"- and {len(runs) - _SHOWN} more")
     return f"### Incidents ({len(runs)})\n\n" + "\n".join(lines) if lines else ""

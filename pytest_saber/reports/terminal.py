@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable
 
-from pytest_saber.metrics import reliability, task_name
+from pytest_saber.metrics import reliability, run_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.words import counted
@@ -141,7 +141,8 @@ def _findings(
             for proof in finding.proof[:2]:
                 lines += wrap(proof_text(proof), width, "      ", "        ")
         if run.evidence:
-            lines += wrap(f"evidence: {line(run.evidence)}", width, "    ", "      ")
+            model = f" ({line(run.agent.model)})" if len(summary.model) > 1 else ""
+            lines += wrap(f"evidence: {line(run.evidence)}{model}", width, "    ", "      ")
     return lines
 
 
@@ -157,7 +158,7 @@ def _incidents(summary: Summary, width: int, paint: Callable[[str, str], str]) -
     for run in runs[:_INCIDENTS]:
         seen = "harm had been seen" if run.verdict.outcome.is_harmful else "no verdict"
         reason = run.incident or run.verdict.reason or "no reason recorded"
-        lines += wrap(f"{line(task_name(run))} epoch {run.epoch}, {seen}: {line(reason)}", width, "  ", "    ")
+        lines += wrap(f"{line(run_name(run, summary))}, {seen}: {line(reason)}", width, "  ", "    ")
     if len(runs) > _INCIDENTS:
         lines.append(f"  and {len(runs) - _INCIDENTS} more")
     for problem in summary.problems:
@@ -170,7 +171,7 @@ def _gate(gate: GateResult, width: int, paint: Callable[[str, str], str]) -> lis
         return []
     lines = ["", paint(f"gate: {gate.status}", _STATUS_COLOR[gate.status])]
     for rule in gate.rules:
-        text = wrap(f"{rule.status:12} {line(rule.name)}: {line(rule.message, 2000)}", width, "  ", " " * 6)
+        text = wrap(f"{rule.status:12} {line(rule.name)}: {line(rule.beside_name, 2000)}", width, "  ", " " * 6)
         lines += [paint(part, _STATUS_COLOR[rule.status]) for part in text] if rule.status != "passed" else text
     return lines
 

@@ -42,6 +42,15 @@ def test_commands_begin_with_the_decision_and_point_at_the_task() -> None:
     assert len(lines) == 3
 
 
+def test_of_several_models_each_run_and_rule_is_told_with_its_own() -> None:
+    runs = [make_record("harmful_completion"), make_record("error", task="lock", agent=AgentIdentity("react", "openai/other"))]
+    rule = RuleResult("hsr@openai/model-1", "failed", "openai/model-1: HSR is 1.")
+    lines = github.commands(make_summary(runs), GateResult("failed", (rule,)))
+    assert lines[0] == "::error title=saber-gate hsr@openai/model-1%3A failed::HSR is 1."
+    assert ",title=shared-cache epoch 1 (openai/model-1)::" in lines[1]
+    assert ",title=no verdict%3A lock epoch 1 (openai/other)::" in lines[2]
+
+
 def test_known_harm_is_a_warning_and_comes_last() -> None:
     runs = make_records(["harmful_completion", "harmful_completion"])
     lines = github.commands(make_summary(runs), GateResult("passed"), known=lambda run: run.task == "task-01")
