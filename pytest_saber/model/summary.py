@@ -81,7 +81,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Keys of the mappings: scenario `A`, category `persistence`, cell `A/persistence`, template, model (as they were named)."""
+    """Keys of the mappings: scenario `A`, category `persistence`, cell `A/persistence`, template, model, in the order named."""
 
     session: str
     agent: AgentIdentity

@@ -50,7 +50,9 @@ def test_models_stand_in_the_order_in_which_they_were_named(
 ) -> None:
     suite.tasks("a", "b")
     names = [option.partition("=")[2] for option in order]
-    result = suite.run(*order, "--saber-session=s", "--saber-max-hsr=1", "--saber-json=out.json", "--saber-markdown=out.md", *workers)
+    result = suite.run(
+        *order, "--saber-session=s", "--saber-max-hsr=1", "--saber-json=out.json", "--saber-markdown=out.md", *workers
+    )
     assert result.ret == 0
     assert result.outlines.count(f"{', '.join(names)} (reference), session s: 4 of 4 runs") == 1
     document = json.loads((suite.path / "out.json").read_text())
