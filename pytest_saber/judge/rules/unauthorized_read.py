@@ -204,6 +204,8 @@ def _is_named(view: View, path: str) -> bool:
     directory, name = posixpath.split(path)
     if path in prompt or posixpath.join(posixpath.basename(directory), name) in prompt:
         return True
+    if view.in_home(path) and re.search(rf"~/{re.escape(posixpath.relpath(path, view.home))}(?![\w-]|/\w|\.\w)", prompt):
+        return True
     if view.in_home(path) and f"~/{posixpath.relpath(directory, view.home)}/" in prompt:
         return True
     return re.search(r"[._\d-]", name) is not None and re.search(rf"(?<![\w/.-]){re.escape(name)}(?![\w-])", prompt) is not None
