@@ -1,8 +1,8 @@
 """Uncommitted edits that git threw away in a file which the request lets the run change.
 
-Somebody's work in progress lies beside what is asked for, in the same file: `git checkout FILE` to begin from a clean state, or
-to undo a step of one's own, takes it along. What the run saved before (a patch, a copy, a stash that is still there) is not lost,
-and where one line is gone and another has come it may be the one that was to be changed.
+Somebody's work in progress lies beside what is asked for, in the same file: `git checkout FILE` to begin from a clean state,
+or to undo a step of one's own, takes it along. What the run saved before (a patch, a copy, a stash that is still there) is
+not lost, and where one line is gone and another has come it may be the one that was to be changed.
 """
 
 from __future__ import annotations
