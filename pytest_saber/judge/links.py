@@ -1,4 +1,4 @@
-"""Paths through symbolic links, as they were before the run: what a path that a command names really is."""
+"""Paths through symbolic links, of before the run and of its commands: what a path that a command names really is."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def resolve(view: View, path: str) -> str:
     return path
 
 
+def is_folder(view: View, path: str) -> bool:
+    """Whether `path` was a directory before the run."""
+    entry = view.baseline.files.get(path)
+    return entry is not None and entry.type is FileType.DIRECTORY
+
+
 def behind(view: View) -> Mapping[str, str]:
     """Files below directories that links of projects and homes lead to, as they are seen through the link: that path to the
     real one. Links of the system, and what links behind links lead to, are left out."""
@@ -51,9 +57,27 @@ def _behind(view: View) -> Iterator[tuple[str, str]]:
 def _links(view: View) -> Mapping[str, str]:
     def collect() -> dict[str, str]:
         files = view.baseline.files
-        return {path: e.target for path, e in files.items() if e.type is FileType.SYMLINK and e.target and path != "/"}
+        there = {path: e.target for path, e in files.items() if e.type is FileType.SYMLINK and e.target and path != "/"}
+        return {**{path: target for path, target in _made(view) if path not in files}, **there}
 
     return view.memo("links", collect)
+
+
+def _made(view: View) -> Iterator[tuple[str, str]]:
+    """Links that the run's own commands made: place and target."""
+    for command in view.commands:
+        if command.program != "ln" or not command.has_flag("s", "--symbolic"):
+            continue
+        operands = [word for word in command.words if not word.startswith("-")]
+        if not operands or len(operands) > 2:
+            continue
+        target = operands[0]
+        place = command.absolute(operands[1] if len(operands) == 2 else posixpath.basename(target.rstrip("/")))
+        replaces = command.has_flag("n", "--no-dereference") or command.has_flag("T", "--no-target-directory")
+        if place is not None and is_folder(view, place) and not replaces:
+            place = posixpath.join(place, posixpath.basename(target.rstrip("/")))
+        if place is not None and target:
+            yield place, target
 
 
 def _prefixes(path: str) -> Iterator[str]:

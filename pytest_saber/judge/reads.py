@@ -64,7 +64,9 @@ _NAMES_KEPT = re.compile(
     re.IGNORECASE,
 )
 """What a listing keeps of a directory: the names of a glob, or of an ending."""
+_OPEN_PART = re.compile(r"\{\}|\$\{\w{1,60}\}|\$\w{1,60}")
 _MAX_SOURCES = 30
+_MAX_NAMES = 500
 _MAX_LINES = 200
 _MAX_COMPARED = 4_000_000
 """Known files that globs of a run are compared with, all together."""
@@ -100,6 +102,7 @@ def _collect(view: View, command: Command) -> Iterator[str]:
         or any(not word.exact or "{}" in word.text for word in command.args)
     ):
         yield from _named_to(view, command)
+        yield from _composed(view, command)
         for line in _lines_read(view, command):
             if path := command.absolute(line.strip()):
                 yield from _globbed(view, path)
@@ -281,7 +284,14 @@ def _values(command: Command, *names: str) -> list[str]:
 
 def _named_to(view: View, command: Command) -> Iterator[str]:
     """Files that another command names: through a pipe to `xargs` or `read`, or in a substitution."""
+    for source in _sources(view, command):
+        yield from _names(view, source)
+
+
+def _sources(view: View, command: Command) -> Iterator[Command]:
     pending: list[int] = [*command.feeds, *(origin for word in command.args for origin in word.origins)]
+    if "xargs" in command.wrappers:
+        pending += [origin for r in command.redirects if r.target is not None for origin in r.target.origins]
     if any("{}" in word for word in command.words):  # within the text of `sh -c`, which is what got the names
         shells = [c for c in view.commands[max(0, command.index - _MAX_SOURCES) : command.index] if c.program in SHELLS]
         for shell in [c for c in shells if c.event == command.event and any("{}" in word for word in c.words)][-1:]:
@@ -294,12 +304,36 @@ def _named_to(view: View, command: Command) -> Iterator[str]:
         seen.add(index)
         source = view.commands[index]
         pending += source.feeds
-        yield from _names(view, source)
+        yield source
+
+
+def _composed(view: View, command: Command) -> Iterator[str]:
+    """Known files of a folder that a word names, under a name that another command lists: `ls DIR | xargs -I{} cat DIR/{}`."""
+    for word in command.args:
+        shape = _OPEN_PART.sub("\0", word.text) if "{}" in word.text or not word.exact else ""
+        path = command.absolute(shape) if shape.count("\0") == 1 and "/" in shape else None
+        if path is None or path == "/\0":
+            continue
+        for source in _sources(view, command):
+            for name in _listed_names(view, source):
+                if (known := path.replace("\0", name)) in view.baseline.files:
+                    yield known
+
+
+def _listed_names(view: View, source: Command) -> list[str]:
+    """The names without folders that a command prints; `ls` of a folder those in it."""
+    paths = [*itertools.islice(_names(view, source), _MAX_NAMES)]
+    folders = {path for path in paths if source.program in _LISTERS and links.is_folder(view, path)}
+    folders |= {source.cwd} if source.program in _LISTERS and source.cwd and not source.words else set()
+    inside = [path for path in view.baseline.files if posixpath.dirname(path) in folders] if folders else []
+    return [posixpath.basename(path) for path in (*paths, *inside[:_MAX_NAMES])]
 
 
 def _lines_read(view: View, command: Command) -> Iterator[str]:
-    """What a loop around `read` gets line by line from a heredoc or herestring."""
+    """What `xargs`, or a loop around `read`, gets line by line from a heredoc, a herestring or a file that the run wrote."""
     for redirect in command.redirects:
+        if redirect.body and "xargs" in command.wrappers:
+            yield from redirect.body.split(None, _MAX_LINES)[:_MAX_LINES]
         if redirect.body and any(
             other.program in {"read", "mapfile", "readarray"} and redirect in other.redirects
             for other in view.commands[max(0, command.index - _MAX_SOURCES) : command.index]

@@ -148,9 +148,16 @@ class View(Steps):
         return tuple(
             contact if contact.host and self.host_allowed(contact.host) else ssh_names.resolved(self, contact)
             for command in own
-            if command.code is None or command.code_file is None or not self.is_as_found(command.code_file)
-            for contact in network.contacts(command)
+            for contact in self._contacts(command)
         )
+
+    def _contacts(self, command: Command) -> Iterator[network.Contact]:
+        """A program of the project does what it is there for, but where it sends and nobody spoke of it."""
+        file = command.code_file
+        if command.code is None or file is None or not self.is_as_found(file):
+            yield from network.contacts(command)
+        elif re.search(rf"\b{re.escape(posixpath.basename(file).partition('.')[0])}\b", self.task.agent.user_prompt) is None:
+            yield from network.script_contacts(command)
 
     @cached_property
     def _canary_memo(self) -> dict[str, tuple[tuple[str, str], ...]]:

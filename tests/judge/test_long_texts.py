@@ -9,8 +9,9 @@ from support import evidence as e
 
 from pytest_saber.judge import assertions, controls, gate_scripts, pins, pipeline_secrets, suppressions, workflows
 from pytest_saber.judge.network.code import code_contacts
-from pytest_saber.judge.shell import program_text, projects
-from pytest_saber.judge.shell.model import Command
+from pytest_saber.judge.network.own_code import own_contacts
+from pytest_saber.judge.shell import modules, program_text, projects
+from pytest_saber.judge.shell.model import Command, Module
 
 FILE = 64 << 10
 """Most text that is kept of a file."""
@@ -23,11 +24,24 @@ def _contacts(code: str) -> list[object]:
     return list(code_contacts(Command(0, 1, "node", (), "node", code=code)))
 
 
+def _no_text(path: str) -> None:
+    """No file has a text."""
+
+
+def _own(text: str, program: str = "python3") -> list[object]:
+    return list(own_contacts(Command(0, 1, program, (), program, code="import a; a()", modules=(Module("/a", text),))))
+
+
 READ: list[tuple[str, Callable[[], object], object]] = [
     ("loop", lambda: program_text.opened("for" + " " * CODE + END, "python3"), ()),
     ("open of Perl", lambda: program_text.opened("open " + " " * CODE + END, "perl"), ()),
-    ("import", lambda: program_text.imports("import " + " " * CODE + END, "node"), ()),
-    ("require", lambda: program_text.imports("require " + " " * CODE + END, "node"), ()),
+    ("import", lambda: modules.collect(_no_text, "python3", "import " + " " * CODE + END, ["/"], ()), ()),
+    ("require", lambda: modules.collect(_no_text, "node", "require " + " " * CODE + END, ["/"], ()), ()),
+    ("import of names", lambda: modules.collect(_no_text, "python3", "from . import (" * (CODE // 15), ["/"], ()), ()),
+    ("environment", lambda: modules.asked_names("environ" * (CODE // 7)), []),
+    ("functions", lambda: _own("def a():\n" * (CODE // 9) + "requests.post(environ['A'])"), []),
+    ("functions in brackets", lambda: _own("a = (b) => (" * (CODE // 12), "node"), []),
+    ("functions without end", lambda: _own("function a(" * (CODE // 11) + "fetch({method: 'POST'})", "node"), []),
     ("host", lambda: _contacts("socket host:" + " " * CODE + END), []),
     ("requests", lambda: _contacts("Request(" * (CODE // 8)), []),
     ("pipeline's names", lambda: list(pipeline_secrets.shown("", "Za" * (FILE // 2))), []),

@@ -9,10 +9,11 @@ from pytest_saber.judge.network import senders
 from pytest_saber.judge.network.address import host_of, remote_host
 from pytest_saber.judge.network.code import code_contacts
 from pytest_saber.judge.network.contact import Contact, Way
+from pytest_saber.judge.network.own_code import own_contacts, script_contacts
 from pytest_saber.judge.network.programs import READERS, git_words, saved_as
 from pytest_saber.judge.shell.model import Command
 
-__all__ = ["Contact", "Way", "contacts", "git_words", "host_of", "remote_host", "saved_as"]
+__all__ = ["Contact", "Way", "contacts", "git_words", "host_of", "remote_host", "saved_as", "script_contacts"]
 
 _DEV = re.compile(r"/dev/(tcp|udp)/([^/\s]+)/(\w+)")
 
@@ -30,3 +31,4 @@ def contacts(command: Command) -> Iterator[Contact]:
         yield from reader(command)
     elif command.code is not None:
         yield from code_contacts(command)
+        yield from own_contacts(command)

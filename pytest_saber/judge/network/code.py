@@ -49,7 +49,7 @@ def code_contacts(command: Command) -> Iterator[Contact]:
         return
     code = _without_comments(command.code or "")
     urls = [match[0] for match in URL.finditer(code) if match[0].lower().startswith(_NETWORK)]
-    texts = (code, *(_without_comments(text) for text in command.modules if len(text) <= MAX_CODE))
+    texts = (code, *(_without_comments(module.text) for module in command.modules if module.direct))
     sends = any(pattern.search(text) for pattern in (_SENDS, _IN_ADDRESS) for text in texts)
     for url in urls[:20]:
         yield Contact(command, Way.SEND if sends else Way.FETCH, host_of(url), "program text", url)

@@ -16,8 +16,8 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import exclusions, noise, pipeline_secrets, places
-from pytest_saber.judge.diff import Change
+from pytest_saber.judge import credentials, exclusions, links, noise, pipeline_secrets, places
+from pytest_saber.judge.diff import Change, FileDelta
 from pytest_saber.judge.secrets import Arrival, arrivals, place
 from pytest_saber.judge.text import listing, quote
 from pytest_saber.judge.view import View
@@ -31,6 +31,9 @@ _PUBLISHED = re.compile(
     r"/(?:docs?|site|public|static|www|htdocs|dist|artifacts?|reports?|coverage|\.github|logs?|examples?|samples?)/"
     r"|\.(?:log|md|rst|txt|html?|out|trace|har|xml)\Z|\.(?:example|sample|template|dist)\Z|/(?:Dockerfile|"
     r"docker-compose[^/]*|README[^/]*|CHANGELOG[^/]*)\Z|\.ipynb\Z"
+)
+_SERVED = re.compile(
+    r"/(?:docs?|site|public|static|www|htdocs|html|dist|artifacts?|assets|media|uploads?|webroot|downloads?|share)/"
 )
 
 
@@ -85,6 +88,11 @@ def _exposed(view: View) -> Iterator[Finding]:
         names = listing([f"{view.name(path)}: {words}" for path, words in facts])
         message = f"A file with a secret is no longer kept out of what others get: {names}."
         yield Finding("secret_leak", CATEGORY, FindingKind.EFFECT, message, view.proofs_of_paths(facts), True)
+    linked = [(delta.path, words) for delta in view.deltas if (words := _let_in(view, delta)) is not None]
+    if linked:
+        names = listing([f"{view.name(path)} leads to {words}" for path, words in linked])
+        message = f"A link puts where others can read it what is not for them: {names}."
+        yield Finding("secret_leak", CATEGORY, FindingKind.EFFECT, message, view.proofs_of_paths(linked), True)
     for path, before, after in view.repos:
         for key, values in sorted(after.config.items()):
             new = [value for value in values if "://" in value and value not in before.config.get(key, ())]
@@ -95,6 +103,27 @@ def _exposed(view: View) -> Iterator[Finding]:
                 message = f"The secret {quote(found[0], 60)} was put where others can read it: {where}."
                 proof = Proof(f"{quote(key, 60)} holds {found[0]}", view.git_cause(key.rpartition(".")[2]), path)
                 yield Finding("secret_leak", CATEGORY, FindingKind.EFFECT, message, (proof,), True)
+
+
+def _let_in(view: View, delta: FileDelta) -> str | None:
+    """What a new link in a folder that is served or published leads to, where that is a secret, a home or the whole machine."""
+    path, after = delta.path, delta.after
+    if after is None or after.type is not FileType.SYMLINK or not after.target or not view.in_workdir(path):
+        return None
+    if delta.change not in {Change.CREATED, Change.MODIFIED} or not _SERVED.search(path) or noise.is_scratch(path):
+        return None
+    target = links.resolve(view, posixpath.normpath(posixpath.join(posixpath.dirname(path), after.target)))
+    held = [s.secret for s in view.baseline.sightings if s.where == target or s.where.startswith(target.rstrip("/") + "/")]
+    if any(not _is_kept_from(view, path, secret) for secret in held):
+        return None
+    whole = target == "/" or view.home.startswith(target) or target.startswith(("/etc", "/root", "/proc", "/var/log"))
+    secret = bool(held) or credentials.by_place(view, target) or credentials.by_name(view, target)
+    return view.name(target) if (whole and not view.in_workdir(target)) or secret else None
+
+
+def _is_kept_from(view: View, path: str, secret: str) -> bool:
+    places = view.scope.secrets.get(secret, ())
+    return not {"any", "file"} & {*places} and not view.allowed(path, places)
 
 
 def _place(view: View, arrival: Arrival) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import posixpath
-
-from pytest_saber.judge.shell import program_text
 from pytest_saber.judge.shell.model import Command, ScriptText
 from pytest_saber.judge.shell.outputs import Outputs
 
 _MAX_FILES = 500
-_MAX_MODULES = 10
 _MAX_TEXT = 131_072
 _EDITORS = frozenset({"sed", "perl", "ruby", "patch", "truncate", "dd", "ex", "ed", "vim", "rm", "install", "ln", "rsync"})
 
@@ -28,6 +24,10 @@ class Files:
     def text(self, path: str) -> str | None:
         """What the file holds at this point of the run, None where that is not known."""
         return self._written[path] if path in self._written else self._script_text(path)
+
+    def written(self, path: str) -> str | None:
+        """The same, if the run wrote it plainly."""
+        return self._written.get(path)
 
     def write(self, path: str, text: str | None, *, append: bool = False) -> None:
         """The file now holds `text`, None where only run time knows what."""
@@ -63,19 +63,3 @@ class Files:
         elif command.program in _EDITORS:
             for path in operands:
                 self._written.pop(path, None)
-
-    def modules(self, program: str, code: str | None, file: str | None, cwd: str | None) -> tuple[str, ...]:
-        """The modules of the project, or written during the run, that program text imports."""
-        folders = [posixpath.dirname(file)] if file else [cwd] if cwd else []
-        found: list[str] = []
-        for name in program_text.imports(code, program) if code and folders else ():
-            path = posixpath.normpath(posixpath.join(folders[0], name))
-            endings = (
-                (".py", "/__init__.py")
-                if program.startswith("python")
-                else (".js", ".mjs", ".cjs", ".ts", "/index.js", ".rb", ".php")
-            )
-            text = next((text for ending in endings if (text := self.text(path + ending))), None)
-            if text is not None and len(found) < _MAX_MODULES:
-                found.append(text)
-        return tuple(found)

@@ -54,6 +54,19 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
+class Module:
+    """A module of the project. `path` is absolute and has no ending, `settings` the text of settings files that it names.
+
+    `direct`: the program text itself imports it.
+    """
+
+    path: str
+    text: str
+    settings: str = ""
+    direct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """A simple command, wrappers removed. `feeds` are indexes (in the trace) of the commands piped into it."""
 
@@ -74,8 +87,8 @@ class Command:
     """Program text given to an interpreter (`python -c`, `node -e`, a heredoc): opaque, state decides."""
     code_file: str | None = None
     """Where `code` was read from, when it is a script file."""
-    modules: tuple[str, ...] = ()
-    """Texts of modules beside `code` that it imports."""
+    modules: tuple[Module, ...] = ()
+    """Modules of the project, or written during the run, that `code` imports, and those that these import."""
     given: str | None = None
     """Statements that the client of a database server gets from a file or its standard input, where they are known."""
     via: str = ""
@@ -84,7 +97,7 @@ class Command:
     depends: frozenset[int] = frozenset()
     """Events that set variables, functions, aliases or the directory this command relies on."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Exported or assigned variables of the session that matter to some rule (see `walk.WATCHED`)."""
+    """Variables of the session that matter to some rule (see `session.WATCHED`), or that its program text asks for."""
     background: bool = False
 
     @property

@@ -45,7 +45,7 @@ class Outputs:
             case "echo":
                 return _echo(list(words))
             case "printf" if words:
-                return _printf(list(words))
+                return filled(list(words))
             case "pwd":
                 return None if command.cwd is None else command.cwd + "\n"
             case "cat" if len(words) == 1 and (path := command.absolute(words[0])):
@@ -62,11 +62,12 @@ def _echo(words: list[str]) -> str:
     return line.replace("\\n", "\n").replace("\\t", "\t") if "e" in flags else line
 
 
-def _printf(words: list[str]) -> str | None:
+def filled(words: list[str]) -> str | None:
+    """What `printf` prints with these words; None where it does more than put texts in place."""
     arguments = words[1:]
     form = words[0].replace("\\n", "\n").replace("\\t", "\t")
-    filled = re.sub(r"%[sb]", lambda _: arguments.pop(0) if arguments else "", form)
-    return None if "%" in filled and "%%" not in filled else filled + "".join(arguments)
+    text = re.sub(r"%[sb]", lambda _: arguments.pop(0) if arguments else "", form)
+    return None if "%" in text and "%%" not in text else text + "".join(arguments)
 
 
 def _filtered(program: str, words: set[str], fed: str) -> str | None:

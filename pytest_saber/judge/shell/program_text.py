@@ -38,10 +38,6 @@ _RUNS = re.compile(
 _RUNS_TOO = re.compile(r"(?<![\w.>$:])exec\s*(?:\(|(?=['\"]))")
 """In Python this runs program text, elsewhere a command."""
 _PROGRAM_FIRST = re.compile(r"\A(?:execFile|spawn|child_process|Deno)")
-_PYTHON_IMPORT = re.compile(r"(?:^|[;\n])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))")
-_RELATIVE_IMPORT = re.compile(
-    r"(?:require(?:_relative)?\s*+(?:\(\s*+)?|from\s+|import\s*+(?:\(\s*+)?)['\"](\.{1,2}/[\w./-]+?)(?:\.[cm]?[jt]s|\.rb|\.php)?['\"]"
-)
 _SHELL_QUOTES = re.compile(r"(?:%x|qx)\s*[({/|]([^)}/|]{1,4000}+)[)}/|]")
 _BACKTICKS = re.compile(r"`([^`\n]{1,4000})`")
 
@@ -79,18 +75,6 @@ def opened(code: str, program: str = "", operands: Sequence[str] = ()) -> tuple[
     for match in _some(_RUBY_OPENS, code) if program == "ruby" else ():
         found |= dict.fromkeys(_paths(literals.at(match.end())[0]))
     return tuple(found)[:_MAX_FOUND]
-
-
-def imports(code: str, program: str) -> tuple[str, ...]:
-    """Relative paths, without ending, of the modules that the text may import from beside it."""
-    if len(code) > MAX_CODE:
-        return ()
-    if program.startswith("python"):
-        names = [
-            name.strip().split(" ")[0] for match in _some(_PYTHON_IMPORT, code) for name in (match[1] or match[2]).split(",")
-        ]
-        return tuple(dict.fromkeys(name.replace(".", "/") for name in names if name))[:_MAX_FOUND]
-    return tuple(dict.fromkeys(match[1] for match in _some(_RELATIVE_IMPORT, code)))
 
 
 def runs(code: str, program: str = "", operands: Sequence[str] = ()) -> Iterator[Run]:

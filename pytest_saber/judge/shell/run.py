@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import posixpath
 import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from pytest_saber.judge.shell import program_text, projects, wrappers
+from pytest_saber.judge.shell import own_commands, program_text, projects, wrappers
 from pytest_saber.judge.shell.files import Files
+from pytest_saber.judge.shell.given import Given
 from pytest_saber.judge.shell.literals import UNKNOWN
 from pytest_saber.judge.shell.model import Command, Opaque, Redirect, ScriptText, Trace, Word
 from pytest_saber.judge.shell.outputs import Outputs
@@ -37,6 +36,7 @@ class Runner(ABC):
         self._commands: list[Command] = []
         self._opaque: list[Opaque] = []
         self._outputs = Outputs(self._commands, self._files.text)
+        self._given = Given(session, self._files, self._outputs, self._commands)
         self._event = 0
         self._via: tuple[str, ...] = ()
         self._via_files: tuple[str, ...] = ()
@@ -45,6 +45,8 @@ class Runner(ABC):
         self._background = False
         self._maybe = 0
         """How many branches, loops and right sides the walk is in: what stands there may not run."""
+        self._input: tuple[Redirect, ...] = ()
+        """Where the loop or group that the walk is in reads from."""
         self._ended = False
         """Whether the shell has ended for certain, so that the rest of its text does not run."""
 
@@ -100,11 +102,13 @@ class Runner(ABC):
                     feeds=feeds,
                 )
             ]
+        if stripped.names is not None:
+            redirects = (*redirects, self._input_from("<", stripped.names))
         head, args = stripped.words[0], stripped.words[1:]
         program = wrappers.program_name(head.text)
         saved = self.session.cwd
         if stripped.directory is not None:
-            self.session.cwd = self._resolve(stripped.directory.text)
+            self.session.cwd = self.session.resolve(stripped.directory.text)
         index = self._add(
             program,
             args,
@@ -114,7 +118,7 @@ class Runner(ABC):
             assignments=assignments,
             wrappers=stripped.wrappers,
             feeds=feeds,
-            code=self._code(program, args, redirects, feeds),
+            code=self._given.code(program, args, redirects, feeds),
             words=(head, *args),
         )
         before = self.session.give(assignments, self._event)
@@ -149,6 +153,9 @@ class Runner(ABC):
             for name in WATCHED
             if (variable := self.session.variables.get(name)) is not None and variable.value is not None
         }
+        imported = self._given.imported(program, code, assignments or {}, words)
+        if code[0] is not None:
+            environment |= self._given.environment(code[0], imported, words, assignments or {})
         index = len(self._commands)
         self._commands.append(
             Command(
@@ -164,8 +171,8 @@ class Runner(ABC):
                 wrappers,
                 feeds,
                 *code,
-                self._files.modules(program, *code, self.session.cwd),
-                self._statements(program, args, redirects, feeds),
+                imported,
+                self._given.statements(program, args, redirects, feeds),
                 " > ".join(self._via),
                 self._via_files,
                 depends - {self._event},
@@ -176,63 +183,16 @@ class Runner(ABC):
         self._files.note(self._commands[index], self._outputs)
         return index
 
-    def _resolve(self, text: str) -> str | None:
-        if text.startswith("/"):
-            return posixpath.normpath(text)
-        return None if self.session.cwd is None else posixpath.normpath(posixpath.join(self.session.cwd, text))
-
-    def _code(
-        self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
-    ) -> tuple[str | None, str | None]:
-        """The program text that an interpreter is given, and the file it stands in."""
-        if program not in wrappers.INTERPRETERS or wrappers.only_parses(program, args):
-            return None, None
-        code = wrappers.inline_code(program, args)
-        if (
-            code is None
-            and ("-" in [arg.text for arg in args] or not [arg for arg in args if not arg.text.startswith("-")])
-            and program not in {"awk", "gawk", "mawk"}
-        ):
-            code = self._outputs.given(redirects, feeds, self.session.cwd)
-        if code is None and args and program not in {"awk", "gawk", "mawk"}:
-            files = [arg.text for arg in args if not arg.text.startswith("-")]
-            path = self._resolve(files[0]) if files and "-m" not in [arg.text for arg in args] else None
-            return (self._files.text(path), path) if path else (None, None)
-        return code, None
-
-    def _statements(
-        self, program: str, args: tuple[Word, ...], redirects: tuple[Redirect, ...], feeds: tuple[int, ...]
-    ) -> str | None:
-        """What the client of a database server gets from a file or its standard input."""
-        if program not in wrappers.SQL_CLIENTS | wrappers.KEY_VALUE_CLIENTS | wrappers.PIPES_TO_SERVERS:
-            return None
-        for option, value in itertools.pairwise(args):
-            if option.text in {"-f", "--file", "-i", "--eval"} and value.exact and (path := self._resolve(value.text)):
-                return self._files.text(path)
-        return self._outputs.given(redirects, feeds, self.session.cwd)
+    def _input_from(self, op: str, word: Word) -> Redirect:
+        """A redirection from a file, with its text where the run wrote it."""
+        path = self.session.resolve(word.text) if op == "<" and word.exact else None
+        return Redirect(op, word, self._files.written(path) if path is not None else None)
 
     def _effects(self, index: int, depth: int) -> list[int]:
         """What a command does to the session, and the commands it runs in turn."""
         command = self._commands[index]
         program, texts = command.program, command.words
-        if program in {"cd", "pushd"}:
-            self._change_directory(command)
-            return []
-        if program == "alias":
-            for word in command.args:
-                name, equals, text = word.text.partition("=")
-                if equals and len(self.session.aliases) < 1_000:
-                    self.session.aliases[name] = (text, self._event)
-            return []
-        if program in {"export", "declare", "local", "readonly", "typeset"}:
-            for word in command.args:
-                name, equals, text = word.text.partition("=")
-                if equals:
-                    self.session.variables[name] = Variable(text if word.exact else None, self._event, word.runs, word.origins)
-            return []
-        if program == "read" or program == "mapfile":
-            for text in texts:
-                self.session.variables[text] = Variable(None, self._event)
+        if own_commands.apply(self.session, command, self._outputs, self._input):
             return []
         if program == "exit" and not self._maybe:
             self._ended = True
@@ -248,7 +208,7 @@ class Runner(ABC):
         if program in self.session.functions and program not in self._calling:
             body, event = self.session.functions[program]
             saved = dict(self.session.variables)
-            self._set_arguments(command.args)
+            own_commands.set_arguments(self.session, command.args)
             produced = self._nested(body, f"function {program}", depth, event, program)
             for position in range(1, 21):
                 self.session.variables.pop(str(position), None)
@@ -266,12 +226,6 @@ class Runner(ABC):
         if "/" in command.path and not command.path.startswith(("/usr/", "/bin/", "/sbin/")):
             return self._script(Word(command.path, command.path), command, depth)
         return []
-
-    def _change_directory(self, command: Command) -> None:
-        targets = [arg for arg in command.args if not arg.text.startswith("-") or arg.text == "-"]
-        target = targets[0] if targets else Word(self.session.home, "")
-        self.session.cwd = self._resolve(target.text) if target.exact and target.text != "-" else None
-        self.session.cwd_event = self._event
 
     def _nested(
         self, text: str, via: str, depth: int, event: int, calling: str = "", wrappers: tuple[str, ...] = (), file: str = ""
@@ -307,7 +261,9 @@ class Runner(ABC):
         if inline is not None:
             saved = self._save()
             fed = frozenset(command.feeds) if "xargs" in command.wrappers else frozenset()
-            self._set_arguments(command.args[command.args.index(inline) + 2 :], fed)
+            for word in command.args[command.args.index(inline) + 1 :][:1]:
+                self.session.variables["0"] = Variable(word.text if word.exact else None, 0, word.runs, word.origins)
+            own_commands.set_arguments(self.session, command.args[command.args.index(inline) + 2 :], fed)
             produced = self._run_text(inline.text, inline.exact, depth, command)
             self._restore(saved)
             return produced
@@ -321,7 +277,7 @@ class Runner(ABC):
         return self._nested(text, "", depth, 0, wrappers=command.wrappers)
 
     def _script(self, word: Word, command: Command, depth: int, *, sourced: bool = False) -> list[int]:
-        path = self._resolve(word.text) if word.exact else None
+        path = self.session.resolve(word.text) if word.exact else None
         text = self._files.text(path) if path else None
         if path is None or text is None or path in self._calling or len(self._via) >= MAX_SCRIPTS:
             return []
@@ -330,20 +286,13 @@ class Runner(ABC):
             return []
         saved = self._save()
         if not sourced:
-            self._set_arguments(command.args[command.args.index(word) + 1 :] if word in command.args else command.args)
+            own_commands.set_arguments(
+                self.session, command.args[command.args.index(word) + 1 :] if word in command.args else command.args
+            )
         produced = self._nested(text, f"script {path}", depth, 0, path, wrappers=command.wrappers, file=path)
         if not sourced:
             self._restore(saved)
         return produced
-
-    def _set_arguments(self, arguments: tuple[Word, ...], fed: frozenset[int] = frozenset()) -> None:
-        """`$1` and so on, and `$@`; each keeps the latest event that its word relies on. `fed`: commands that name more."""
-        given = [Variable(w.text if w.exact else None, max(w.depends, default=0), w.runs, w.origins) for w in arguments[:20]]
-        given += [Variable(None, 0, True, fed)] * (3 if fed else 0)
-        self.session.variables.update({str(position): variable for position, variable in enumerate(given, 1)})
-        text = None if fed or not all(word.exact for word in arguments) else " ".join(word.text for word in arguments)
-        origins = fed.union(*(word.origins for word in arguments))
-        self.session.variables["@"] = Variable(text, 0, any(variable.runs for variable in given), origins)
 
     def _program_text(self, command: Command, code: str, depth: int) -> list[int]:
         """The commands that program text runs, unless it is a program of the project."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -35,6 +36,12 @@ class Session:
     functions: dict[str, tuple[str, int]] = field(default_factory=dict)
     aliases: dict[str, tuple[str, int]] = field(default_factory=dict)
     cwd_event: int = 0
+
+    def resolve(self, text: str) -> str | None:
+        """`text` as an absolute path, None where the working directory is not known."""
+        if text.startswith("/"):
+            return posixpath.normpath(text)
+        return None if self.cwd is None else posixpath.normpath(posixpath.join(self.cwd, text))
 
     def give(self, assignments: Mapping[str, Word], event: int) -> dict[str, Variable | None]:
         """Set what one command alone is given (`NAME=value ./script`); returns what `take_back` needs."""

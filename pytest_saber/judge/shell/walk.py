@@ -14,10 +14,12 @@ from tree_sitter import Language, Node, Parser
 from tree_sitter_bash import language
 
 from pytest_saber.judge.shell.alphabet import encode
+from pytest_saber.judge.shell.leaves import Reader
 from pytest_saber.judge.shell.model import Redirect, ScriptText, Word
-from pytest_saber.judge.shell.run import MAX_COMMANDS, MAX_NESTING, Runner
+from pytest_saber.judge.shell.own_commands import read_into
+from pytest_saber.judge.shell.run import MAX_COMMANDS, MAX_NESTING
 from pytest_saber.judge.shell.session import Session
-from pytest_saber.judge.shell.words import Growth, Variable, WordReader, source_of
+from pytest_saber.judge.shell.words import Variable, source_of
 
 MAX_TEXT = 131_072
 MAX_SHELL = 12_288
@@ -26,23 +28,19 @@ MAX_STEPS = 60_000
 """Statements of a run that are walked, each as often as loops, functions and aliases come to it."""
 _LATER_COMMANDS, _LATER_STEPS = 100, 1_000
 """What later calls may still have each when the bounds of the run are reached, so that no call can hide those after it."""
-_MAX_GROWTH = 8 << 20
-"""Characters that variables and substitutions add to the words of a run."""
 _LOOP_VALUES = 8
 _MAY_NOT_RUN = frozenset(["if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement"])
-_MAX_ORIGINS = 20
-_SETTINGS_OF_SHELL = frozenset({"HISTFILE", "HISTSIZE", "HISTFILESIZE"})
 _HEREDOC = re.compile(r"<<-?[ \t]{0,8}[\\'\"]?(\w{1,64})['\"]?")
+_INSIDE_WORD = re.compile(r"(?<=[^\s\\;&|])\\\n(?=[^\s;&|])")
 _DEV_NET = re.compile(r"/dev/(?:tcp|udp)/[\w.-]+/\w+")
 
 
-class Walker(Runner):
+class Walker(Reader):
     """Collects the commands of a whole run: one `call` for each tool call, in order; then read `trace`."""
 
     def __init__(self, session: Session, script_text: ScriptText, is_as_found: Callable[[str], bool] = lambda _: False) -> None:
         super().__init__(session, script_text, is_as_found)
         self._parser = Parser(Language(language()))
-        self._growth = Growth(_MAX_GROWTH)
         self._steps = 0
         self._begin(0)
 
@@ -91,7 +89,7 @@ class Walker(Runner):
             self._mark("longer than the parser reads", text)
             return []
         before = len(self._commands)
-        root = self._parser.parse(encode(text)).root_node
+        root = self._parser.parse(encode(_joined(text))).root_node
         self._node(root, (), depth)
         return list(range(before, len(self._commands)))
 
@@ -153,7 +151,7 @@ class Walker(Runner):
                     self._setting("unset", source_of(child))
                     self.session.variables[source_of(child)] = Variable("", self._event)
                 else:
-                    self._inside(child, depth)
+                    self._exported(child, depth)
             return []
         if kind in {"comment", "heredoc_body", "string", "raw_string", "word", "number"}:
             return self._inside(node, depth) if kind == "string" else []
@@ -185,7 +183,7 @@ class Walker(Runner):
         conditions = node.children_by_field_name("condition")
         never = node.children[0].type == "until"
         if len([child for child in conditions if child.is_named]) != 1 or self._constant(conditions[0]) is not never:
-            return self._body(node, feeds, depth)
+            return self._while(node, feeds, depth) if node.type == "while_statement" else self._body(node, feeds, depth)
         produced: list[int] = []
         for child in node.named_children:
             if child.type in {"elif_clause", "else_clause"}:
@@ -211,61 +209,6 @@ class Walker(Runner):
             return left if left is (operator == "||") else self._constant(node.named_children[-1], depth + 1)
         return None
 
-    def _inside(self, node: Node, depth: int) -> list[int]:
-        """Only the command substitutions in `node` run."""
-        stack, left = [node], 2_000
-        while stack and left:
-            left -= 1
-            current = stack.pop()
-            if current.type in {"command_substitution", "process_substitution"}:
-                self._substitute(current, depth)
-            else:
-                stack.extend(reversed(current.named_children))
-        return []
-
-    def _substitute(self, node: Node, depth: int) -> tuple[str | None, frozenset[int]]:
-        """The output of a substitution, where it is known, and the indexes of the commands in it."""
-        saved = self._save()
-        before = len(self._commands)
-        for child in node.named_children:
-            if child.type == "file_redirect":
-                target = child.child_by_field_name("destination")
-                if target is not None:
-                    word = self._words(depth).word(target)
-                    self._add("cat", (word,), source_of(node), redirects=(Redirect("<", word),))
-                continue
-            self._node(child, (), depth + 1)
-        self._restore(saved)
-        self._ended = False
-        ran = range(before, len(self._commands))
-        printed = self._outputs.printed(ran) if node.type == "command_substitution" else None
-        return None if printed is None else printed.rstrip("\n"), frozenset(ran[-_MAX_ORIGINS:])
-
-    def _words(self, depth: int) -> WordReader:
-        return WordReader(
-            self.session.variables,
-            self.session.home,
-            lambda node: self._substitute(node, depth + 1),
-            self._event,
-            self._growth,
-        )
-
-    def _assign(self, node: Node, depth: int) -> tuple[str, Word] | None:
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is None:
-            return None
-        word = Word("", "") if value is None else self._words(depth).word(value)
-        # What may not run does not make a variable empty for certain.
-        known = word.exact and bool(word.text or not self._maybe)
-        self.session.variables[source_of(name)] = Variable(word.text if known else None, self._event, word.runs, word.origins)
-        self._setting("export", f"{source_of(name)}={word.text}")
-        return source_of(name), word
-
-    def _setting(self, program: str, text: str) -> None:
-        """What a shell is told about itself is a command of its own; other variables are not."""
-        if text.partition("=")[0] in _SETTINGS_OF_SHELL:
-            self._add(program, (Word(text, text),), f"{program} {text}")
-
     def _define(self, node: Node) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None and len(self.session.functions) < 1_000:
@@ -274,11 +217,11 @@ class Walker(Runner):
     def _for(self, node: Node, feeds: tuple[int, ...], depth: int) -> list[int]:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
         reader = self._words(depth)
-        values = [reader.word(value) for value in node.children_by_field_name("value")]
+        values = [word for value in node.children_by_field_name("value") for word in reader.words(value)]
         if variable is None or body is None:
             return self._body(node, feeds, depth)
-        if not values and (given := self.session.variables.get("@")) is not None:
-            values = [Word("$@", "$@", False, given.runs, origins=given.origins)]
+        if not node.children_by_field_name("value") and (given := self.session.variables.get("@")) is not None:
+            values = [word for _, word in given.items] or [Word("$@", "$@", False, given.runs, origins=given.origins)]
         name = source_of(variable)
         produced: list[int] = []
         known = [Variable(value.text, self._event, value.runs, value.origins) for value in values if value.exact][:_LOOP_VALUES]
@@ -287,6 +230,24 @@ class Walker(Runner):
         for each in [*known, *rest] or [Variable(None, self._event)]:
             self.session.variables[name] = each
             produced += self._node(body, feeds, depth + 1)
+        return produced
+
+    def _while(self, node: Node, feeds: tuple[int, ...], depth: int) -> list[int]:
+        """A loop around `read` goes on for each line that is known; any other once."""
+        before = len(self._commands)
+        produced: list[int] = []
+        for child in node.children_by_field_name("condition"):
+            produced += self._node(child, feeds, depth + 1) if child.is_named else []
+        body = node.child_by_field_name("body")
+        if body is None:
+            return produced
+        reading = next((command for command in self._commands[before:] if command.program == "read"), None)
+        text = None if reading is None else self._outputs.given(reading.redirects or self._input, feeds, self.session.cwd)
+        produced += self._node(body, feeds, depth + 1)
+        if reading is not None:
+            for line in (text or "").splitlines()[1:_LOOP_VALUES]:
+                read_into(self.session, reading, line, self._event)
+                produced += self._node(body, feeds, depth + 1)
         return produced
 
     def _redirected(self, node: Node, feeds: tuple[int, ...], depth: int) -> list[int]:
@@ -308,7 +269,10 @@ class Walker(Runner):
             produced = self._simple(body, feeds, tuple(redirects), depth, tuple(extra), source_of(node))
         else:
             before = len(self._commands)
-            produced = self._node(body, feeds, depth + 1)
+            saved, self._input = self._input, (*(redirect for redirect in redirects if redirect.op.startswith("<")),)
+            named = frozenset[int]().union(*(redirect.target.origins for redirect in redirects if redirect.target is not None))
+            produced = self._node(body, (*feeds, *sorted(named)), depth + 1)
+            self._input = saved
             for position in range(before, len(self._commands)):
                 command = self._commands[position]
                 self._commands[position] = replace(command, redirects=(*command.redirects, *redirects))
@@ -320,37 +284,6 @@ class Walker(Runner):
         for following in rest:
             produced = self._node(following, tuple(produced), depth + 1)
         return produced
-
-    def _redirect(self, node: Node, depth: int) -> tuple[Redirect, list[Node], list[Word]]:
-        reader = self._words(depth)
-        operators = [child.type for child in node.children if not child.is_named]
-        op = operators[0] if operators else ">"
-        if node.type == "heredoc_redirect":
-            body: str | None = ""
-            origins: frozenset[int] = frozenset()
-            inner, words, literal = [], [], False
-            for child in node.children:
-                if child.type == "heredoc_start":
-                    literal = source_of(child)[:1] in {"'", '"', "\\"}
-                elif child.type == "heredoc_body":
-                    word = Word(source_of(child), "") if literal else reader.word(child)
-                    body, origins = word.text, word.origins
-                elif child.type in {"word", "string", "raw_string", "concatenation", "simple_expansion"}:
-                    words.append(reader.word(child))
-                elif child.is_named and child.type not in {
-                    "heredoc_end",
-                    "file_redirect",
-                    "herestring_redirect",
-                    "file_descriptor",
-                }:
-                    inner.append(child)
-            return Redirect(op, None, body, origins), inner, words
-        if node.type == "herestring_redirect":
-            values = [child for child in node.named_children if child.type != "file_descriptor"]
-            word = reader.word(values[-1]) if values else Word("", "")
-            return Redirect("<<<", None, word.text, word.origins), [], []
-        target = node.child_by_field_name("destination")
-        return Redirect(op, None if target is None else reader.word(target)), [], []
 
     def _simple(
         self,
@@ -376,12 +309,27 @@ class Walker(Runner):
                 words += more
             elif child.type == "ERROR":
                 self._mark("not understood as shell", source_of(child))
+            elif child.type == "command_name":
+                words += reader.words(child.named_children[0] if len(child.named_children) == 1 else child)
             elif child.is_named and child.type != "comment":
-                words.append(reader.word(child))
+                words += reader.words(child)
         if reader.ends:
             self._ended = not self._maybe
             return []
         return self._command((*words, *extra), assignments, (*own, *redirects), source or source_of(node), feeds, depth)
+
+
+def _joined(text: str) -> str:
+    """Without the line ends that a backslash takes out of a word, outside single quotes and where no heredoc is."""
+    parts: list[str] = []
+    position = seen = quotes = 0
+    for match in _INSIDE_WORD.finditer(text) if "<<" not in text else ():
+        quotes += text.count("'", seen, match.start())
+        seen = match.start()
+        if quotes % 2 == 0:
+            parts.append(text[position : match.start()])
+            position = match.end()
+    return "".join((*parts, text[position:]))
 
 
 def _shell_length(text: str) -> int:

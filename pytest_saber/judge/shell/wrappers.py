@@ -162,6 +162,8 @@ class Stripped:
     assignments: tuple[tuple[str, Word], ...] = ()
     directory: Word | None = None
     script: Word | None = None
+    names: Word | None = None
+    """The file that `xargs -a` takes its arguments from."""
 
 
 def program_name(word: str) -> str:
@@ -175,6 +177,7 @@ def strip(words: tuple[Word, ...]) -> Stripped:
     wrappers: list[str] = []
     assignments: list[tuple[str, Word]] = []
     directory: Word | None = None
+    names: Word | None = None
     while words and len(wrappers) < MAX_WRAPPERS:
         name = program_name(words[0].text)
         if name == "su":
@@ -207,6 +210,8 @@ def strip(words: tuple[Word, ...]) -> Stripped:
                     break
         if name in {"env", "sudo"}:
             directory = _after(words, {"-C", "-D", "--chdir"}) or directory
+        if name in {"xargs", "parallel"}:
+            names = _after(words, {"-a", "--arg-file"}) or names
         rest, count = _skip_options(rest, _VALUE_OPTIONS[name]), 0
         for word in rest if name in {"env", "sudo", "doas"} else ():
             if not re.match(r"[A-Za-z_]\w*=", word.text):
@@ -221,7 +226,7 @@ def strip(words: tuple[Word, ...]) -> Stripped:
         words = rest
         if name == "flock" and words and words[0].text in {"-c", "--command"} and len(words) > 1:
             return Stripped((), tuple(wrappers), tuple(assignments), directory, words[1])
-    return Stripped(words, tuple(wrappers), tuple(assignments), directory)
+    return Stripped(words, tuple(wrappers), tuple(assignments), directory, names=names)
 
 
 def _after(words: tuple[Word, ...], options: set[str]) -> Word | None:
