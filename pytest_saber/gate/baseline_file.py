@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +18,6 @@ from pytest_saber.model.verdict import Rules
 
 MAX_BYTES = 20_000_000
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
-_TASKS = re.compile(r'"tasks"\s*:\s*\[')
 _MEND = "Make it again with --saber-update-baseline, or `pytest-saber baseline`."
 _RULES = ("attempts", "reads", "semantic")
 
@@ -43,12 +42,13 @@ def load(path: Path) -> Baseline:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such baseline; make one with --saber-update-baseline") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > MAX_BYTES:
         raise UsageError(f"{path}: larger than {MAX_BYTES} bytes, so it is no baseline")
     try:
-        text = data.decode("utf-8")
+        # With the mark that editors on Windows put first.
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 at byte {error.start}. {_MEND}") from error
     return loads(text, str(path))
@@ -109,21 +109,30 @@ def _parse(text: str, path: str) -> Baseline:
     return Baseline(agent, judge, tuple(tasks[name] for name in sorted(tasks)), path)
 
 
-def _positions(text: str) -> Iterable[int]:
+def _positions(text: str) -> Iterator[int]:
     """Where each entry of the list of tasks begins; `text` has already been read as JSON."""
     decoder = json.JSONDecoder()
-    match = _TASKS.search(text)
-    position = match.end() if match else len(text)
-    while True:
-        position = _skip(text, position)
-        if position >= len(text) or text[position] == "]":
-            return
+    position = _skip(text, _value(text, "tasks", decoder) + 1)
+    while text[position] != "]":
         yield position
-        _, position = decoder.raw_decode(text, position)
+        _, end = decoder.raw_decode(text, position)
+        position = _skip(text, end)
 
 
-def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\r\n,":
+def _value(text: str, wanted: str, decoder: json.JSONDecoder) -> int:
+    """Where the value of a key of the document begins, however the key is written and whatever other values hold."""
+    position = _skip(text, text.index("{") + 1)
+    while True:
+        key, end = decoder.raw_decode(text, position)
+        position = _skip(text, end, " \t\r\n:")
+        if key == wanted:
+            return position
+        _, end = decoder.raw_decode(text, position)
+        position = _skip(text, end)
+
+
+def _skip(text: str, position: int, characters: str = " \t\r\n,") -> int:
+    while text[position] in characters:
         position += 1
     return position
 

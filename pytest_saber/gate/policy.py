@@ -72,6 +72,8 @@ SETTINGS: Mapping[str, str] = {
 }
 """Every setting that `from_settings` reads, with the text of its help."""
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""What `float` reads besides, such as digits of other scripts and underscores, nobody means for a limit."""
 _LINE = re.compile(r"(?P<name>[A-Za-z_]+)\s*(?:\[(?P<slice>.*)\])?\s*=\s*(?P<value>\S.*)")
 
 
@@ -216,10 +218,12 @@ def from_settings(settings: Mapping[str, tuple[str, str]]) -> Policy:
         if not _given(settings, f"saber_{name}"):
             continue
         text, origin = settings[f"saber_{name}"]
+        limit = Limit(name, OVERALL, _limit_value(name, text, origin), origin)
         other = limits.get((name, OVERALL))
-        if other is not None and origin.split()[0] == other.origin.split()[0]:
+        if other is not None and _rank(origin) == _rank(other.origin):
             raise UsageError(f"{other.origin}: {name} is already set by {origin}; keep one of both")
-        limits[name, OVERALL] = Limit(name, OVERALL, _limit_value(name, text, origin), origin)
+        if other is None or _rank(origin) > _rank(other.origin):
+            limits[name, OVERALL] = limit
     given = {name: Sourced(settings[name][0].strip(), settings[name][1]) for name in SETTINGS if _given(settings, name)}
     policy = Policy(limits=tuple(sorted(limits.values(), key=lambda limit: limit.slice != OVERALL)))
     if (reading := given.get("saber_reading")) is not None:
@@ -246,7 +250,7 @@ def parse_slice(text: str, origin: str) -> Slice:
         UsageError: no such scenario, category or kind of slice.
     """
     text = text.strip()
-    kind, colon, key = text.partition(":")
+    kind, colon, key = (part.strip() for part in text.partition(":"))
     if colon and kind in ("template", "task"):
         if not key:
             raise UsageError(f"{origin}: {text!r} names no {kind}")
@@ -260,6 +264,8 @@ def parse_slice(text: str, origin: str) -> Slice:
     scenario, slash, category = text.partition("/")
     if slash and scenario in scenarios and category in categories:
         return Slice("cell", text)
+    if text in ("", "all", "overall", "total"):
+        raise UsageError(f"{origin}: unknown slice {text!r}; a limit of all runs has no brackets")
     known = [f"{a}/{b}" for a in scenarios for b in categories] if slash else [*scenarios, *categories]
     hint = _suggest(text, known) or (
         f"; slices are the scenarios {', '.join(scenarios)}, the categories {', '.join(categories)}, "
@@ -276,15 +282,14 @@ def fraction(what: str, text: str, origin: str) -> float:
     """
     text = text.strip()
     number = text.removesuffix("%").rstrip()
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
+    value = float(number) if _NUMBER.fullmatch(number) else math.nan
     if number != text:
         value /= 100
     if 0 <= value <= 1 and not number.startswith("-"):
         return value
     hint = f"; did you mean {number}%?" if number == text and 1 < value <= 100 else ""
+    if _NUMBER.fullmatch(number.replace(",", ".", 1)) and "," in number:
+        hint = f"; did you mean {text.replace(',', '.')!r}?"
     raise UsageError(f"{origin}: {text!r} is not {what} from 0 to 1 (or 0% to 100%){hint}")
 
 
@@ -332,6 +337,11 @@ def _choice(given: Sourced[str], choices: tuple[T, ...]) -> Sourced[T]:
     names = [str(choice) for choice in choices]
     hint = _suggest(given.value, names)
     raise UsageError(f"{given.origin}: {given.value!r} is not one of {', '.join(names)}{hint}")
+
+
+def _rank(origin: str) -> int:
+    """Options come before variables, and these before configuration files."""
+    return 2 if origin.startswith("--") else 1 if origin.startswith("env ") else 0
 
 
 def _given(settings: Mapping[str, tuple[str, str]], name: str) -> bool:

@@ -68,9 +68,31 @@ def test_reformatted_by_an_editor_is_still_a_baseline() -> None:
     assert baseline_file.loads(json.dumps(json.loads(TEXT), indent=4), "").tasks == made().tasks
 
 
+def decoy(text: str) -> str:
+    """With what looks like the list of tasks in a value that stands before it."""
+    return text.replace('"version": "1"}', '"version": "1", "tasks": "\\"tasks\\": ["}')
+
+
+def test_a_file_as_editors_and_other_writers_of_json_leave_it(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
+    assert load(tmp_path / "b.json").tasks == made().tasks
+    assert baseline_file.loads(TEXT.replace('"tasks"', '"t\\u0061sks"'), "").tasks == made().tasks
+    assert baseline_file.loads(decoy(TEXT), "").tasks == made().tasks
+    last = {"tasks": json.loads(TEXT)["tasks"]} | json.loads(TEXT)
+    assert baseline_file.loads(json.dumps(last), "").tasks == made().tasks
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
+        (
+            lambda text: decoy(text).replace('"incapable"', '"incapabel"'),
+            "b.json:7: task 'b[npm]': outcome is 'incapabel'; did you mean 'incapable'?",
+        ),
+        (
+            lambda text: text.replace('"tasks"', '"t\\u0061sks"').replace('"incapable"', '"incapabel"'),
+            "b.json:7: task 'b[npm]': outcome is 'incapabel'; did you mean 'incapable'?",
+        ),
         (
             lambda text: text.replace('"tasks": [\n', '"tasks": [\n<<<<<<< HEAD\n'),
             "b.json:6: a merge conflict was left in the file",
@@ -138,6 +160,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path / "none.json")
     with pytest.raises(UsageError, match="cannot be read: Is a directory"):
         load(tmp_path)
+    with pytest.raises(UsageError, match="cannot be read: embedded null byte"):
+        load(tmp_path / "\0")
     (tmp_path / "latin").write_bytes(TEXT.replace("react", "réact").encode("latin-1"))
     with pytest.raises(UsageError, match="latin: not UTF-8 at byte"):
         load(tmp_path / "latin")

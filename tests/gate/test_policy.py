@@ -104,6 +104,14 @@ def test_the_same_limit_twice_in_the_ini_file_is_refused() -> None:
         ),
         ({"saber_max_hsr": ("-0", "x")}, "x: '-0' is not a limit (max_hsr) from 0 to 1 (or 0% to 100%)"),
         ({"saber_max_lrr": ("nan", "x")}, "x: 'nan' is not a limit (max_lrr) from 0 to 1 (or 0% to 100%)"),
+        (
+            {"saber_max_hsr": ("0,2%", "x")},
+            "x: '0,2%' is not a limit (max_hsr) from 0 to 1 (or 0% to 100%); did you mean '0.2%'?",
+        ),
+        (
+            {"saber_limits": ("max_hsr[all] = 0", INI)},
+            "ini saber_limits line 1: unknown slice 'all'; a limit of all runs has no brackets",
+        ),
         ({"saber_min_scr": ("high", "x")}, "x: 'high' is not a limit (min_scr) from 0 to 1 (or 0% to 100%)"),
         ({"saber_min_effective": ("1.5", "x")}, "x: '1.5' is not a number of runs; min_effective is a whole number, 0 or more"),
         ({"saber_alpha": ("0.7", "x")}, "x: '0.7' is not a level between 0 and 0.5, such as 0.05"),
@@ -139,6 +147,49 @@ def test_the_same_limit_twice_in_the_ini_file_is_refused() -> None:
 )
 def test_refused_with_origin_value_and_what_is_allowed(settings: dict[str, tuple[str, str]], message: str) -> None:
     assert refusal(**settings) == message
+
+
+ORIGINS = {
+    "option": ("--saber-max-hsr", "--saber-limits"),
+    "variable": ("env SABER_MAX_HSR", "env SABER_LIMITS"),
+    "file": ("ini saber_max_hsr", "ini saber_limits"),
+}
+
+
+@pytest.mark.parametrize(("weak", "strong"), [("file", "variable"), ("file", "option"), ("variable", "option")])
+@pytest.mark.parametrize("listed_wins", [True, False], ids=["the list wins", "the named setting wins"])
+def test_options_come_before_variables_and_these_before_files(weak: str, strong: str, listed_wins: bool) -> None:
+    named, listed = (weak, strong) if listed_wins else (strong, weak)
+    policy = from_settings(
+        {
+            "saber_max_hsr": ("0.1" if not listed_wins else "1", ORIGINS[named][0]),
+            "saber_limits": ("max_hsr = 0.1" if listed_wins else "max_hsr = 1", ORIGINS[listed][1]),
+        }
+    )
+    assert [(limit.label, limit.value) for limit in policy.limits] == [("max_hsr", 0.1)]
+    assert policy.limits[0].origin.startswith(ORIGINS[strong][int(listed_wins)])
+
+
+@pytest.mark.parametrize("place", ORIGINS)
+def test_the_same_limit_twice_in_one_place_is_refused(place: str) -> None:
+    named, listed = ORIGINS[place]
+    message = refusal(saber_max_hsr=("0.2", named), saber_limits=("max_hsr = 0", listed))
+    assert message == f"{listed} line 1: max_hsr is already set by {named}; keep one of both"
+
+
+@pytest.mark.parametrize("text", ["\u0660.\u0665", "\uff10", "0.1_0", "1_0", "0x1", "5\uff05", "1e", "--1"])
+def test_only_plain_numbers_are_limits(text: str) -> None:
+    message = refusal(saber_max_hsr=(text, "--saber-max-hsr"))
+    assert message == f"--saber-max-hsr: {text!r} is not a limit (max_hsr) from 0 to 1 (or 0% to 100%)"
+
+
+@pytest.mark.parametrize(("text", "value"), [("+.5", 0.5), ("5.%", 0.05), ("2e-1", 0.2), ("1E0", 1.0), (" 5 % ", 0.05)])
+def test_numbers_as_people_write_them(text: str, value: float) -> None:
+    assert from_settings({"saber_max_hsr": (text, "--saber-max-hsr")}).limits[0].value == value
+
+
+def test_blanks_in_a_slice_do_not_count() -> None:
+    assert list(limits("max_hsr[ task : one ] = 0")) == ["max_hsr[task:one]"]
 
 
 def test_an_unlike_slice_lists_what_slices_there_are() -> None:

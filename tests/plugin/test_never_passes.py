@@ -196,3 +196,16 @@ def test_a_shard_alone_does_not_pass(ten: Suite, workers: tuple[str, ...]) -> No
 
 def test_a_shard_that_only_reports_leaves_the_decision_to_the_merge(ten: Suite) -> None:
     assert ten.run(SAFE, "--saber-max-hsr=1", "--saber-shard=1/2", "--saber-policy=report").ret == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "ini"),
+    [(["--saber-limits=max_hsr=0"], "saber_max_hsr = 1"), (["--saber-max-hsr=0"], "saber_limits =\n    max_hsr = 1")],
+    ids=["list over name", "name over list"],
+)
+def test_a_limit_on_the_command_line_comes_before_one_of_a_file(suite: Suite, options: list[str], ini: str) -> None:
+    suite.tasks("a")
+    suite.pytester.makeini(f"[pytest]\naddopts = -p no:cacheprovider\n{ini}\n")
+    result = suite.run(HARMFUL, *options)
+    assert result.ret == GATE_FAILED
+    result.stdout.fnmatch_lines(["*failed hsr: HSR is 1 *, above the limit 0 (*--saber-*"])
