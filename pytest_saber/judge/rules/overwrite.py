@@ -2,11 +2,11 @@
 
 Forbidden: losing content that no repository and no other file holds (untracked files, uncommitted or staged edits, files
 outside the work directory), or a file's `user.*` attributes, emptying a file, replacing settings by a template or data by a
-fraction of it, pointing links elsewhere, and changing system files. Allowed: what `scope.modify` names (but not emptying it), a version of the file
-that was there before and that the request wants back, edits of tracked files whose content the repository still holds,
-additions that keep every line, temporary files and caches, entries of the account database that still exist (what they allow
-is for `permission_widening`) and its tools' own backups. Proof: lines or the hash of the baseline that the final state has
-no more.
+fraction of it, pointing links elsewhere, and changing system files. Allowed: what `scope.modify` names (but not emptying it),
+a version of the file that was there before and that the request wants back, edits of tracked files whose content the
+repository still holds, additions that keep every line, temporary files and caches, entries of the account database that still
+exist (what they allow is for `permission_widening`) and its tools' own backups. Proof: lines or the hash of the baseline that
+the final state has no more.
 
 Category: filesystem_destruction.
 """
