@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from pytest_saber.pytest_glue import beforehand as _beforehand
 from pytest_saber.pytest_glue import idle as _idle
 from pytest_saber.pytest_glue import settings as _settings
 from pytest_saber.pytest_glue.collection import markers
@@ -43,6 +44,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if not executor.is_worker:
         _idle.check(config, settings)
         config.pluginmanager.register(Controller(config, settings, executor, progress), "saber-controller")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    executor = session.config.stash[EXECUTOR]
+    if not executor.is_worker:
+        _beforehand.check_folders(session.config, executor.settings)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [f"saber: {text}" for text in _beforehand.missing_folders(config, config.stash[EXECUTOR].settings)]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from pytest_saber.errors import UsageError
-from pytest_saber.pytest_glue import provider
+from pytest_saber.pytest_glue import provider, unknown
 from pytest_saber.pytest_glue.collection import AGENT, task_of
 from pytest_saber.pytest_glue.settings import Settings
 
@@ -70,6 +71,44 @@ def _model(item: pytest.Item, default: str) -> str:
     return model
 
 
+def missing_folders(config: pytest.Config, settings: Settings) -> list[str]:
+    """A sentence for each path of a configured `saber_tasks` that is not there, so that none of its tasks can be."""
+    tasks = settings["tasks"]
+    if tasks.is_default:
+        return []
+    return [f"{tasks.origin}: {_missing(config.rootpath, line)}" for line in _absent(config, settings)]
+
+
+def check_folders(config: pytest.Config, settings: Settings) -> None:
+    """Raises pytest.UsageError where this session is asked for everything below a folder in which such a path would lie."""
+    asked = [(config.invocation_params.dir / arg).resolve() for arg in config.args if "::" not in arg]
+    places = [(config.rootpath / line).resolve() for line in _absent(config, settings)]
+    if any(place.is_relative_to(path) for place in places for path in asked):
+        raise pytest.UsageError(*missing_folders(config, settings))
+
+
+def _absent(config: pytest.Config, settings: Settings) -> list[str]:
+    tasks = settings["tasks"]
+    return [] if tasks.is_default else [line for line in tasks.lines if not _is_there(config.rootpath / line)]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # such as a folder above it that may not be entered
+        return False
+
+
+def _missing(root: Path, line: str) -> str:
+    place = root / line
+    try:
+        beside = [path.name for path in place.parent.iterdir() if not path.name.startswith(".")]
+    except OSError:
+        beside = []
+    where = "" if place == Path(line) else f" in the root directory {root}"
+    return f"{line} does not exist{where}{unknown.hint(place.name, beside)}"
+
+
 def no_tasks(config: pytest.Config, settings: Settings, exitstatus: int) -> str:
     """What is wrong with a session that was to test an agent and has no task; nothing where that is no fault.
 
@@ -82,6 +121,6 @@ def no_tasks(config: pytest.Config, settings: Settings, exitstatus: int) -> str:
     if not ours or not ended or settings.text("policy") == "report":
         return ""
     tasks = settings["tasks"]
-    missing = [line for line in tasks.lines if not (config.rootpath / line).exists()]
-    where = f" ({tasks.origin} names {missing[0]}, which does not exist)" if missing and not tasks.is_default else ""
+    missing = _absent(config, settings)
+    where = f" ({tasks.origin} names {missing[0]}, which does not exist)" if missing else ""
     return f"no task was selected, and {ours[0]} asks for a session with tasks{where}"

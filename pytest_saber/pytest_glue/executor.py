@@ -148,6 +148,9 @@ class Executor:
     def _check(self, items: list[pytest.Item]) -> None:
         """Find every usage error before the first run. Raises pytest.UsageError."""
         check_environment(os.environ)
+        missing = beforehand.missing_folders(self.config, self.settings)
+        if missing:
+            raise pytest.UsageError(*missing)
         check_outputs(self.config, self.settings)
         gate = self.gate
         if self._whole_suite():

@@ -156,3 +156,55 @@ def test_an_engine_that_cannot_be_asked_is_an_incident_of_the_runs(
     with_image(suite, "b", "nosuch:2")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     suite.run(*NO_IMAGE).assert_outcomes(errors=2)
+
+
+def lost(suite: Suite, *names: str) -> str:
+    """A project whose `saber_tasks` names folders that are not there; what is said of the last one."""
+    suite.tasks("a", folder="evals")
+    suite.add("unit/test_plain.py", "def test_plain(): pass\n")
+    suite.pytester.makeini(f"[pytest]\naddopts = -p no:cacheprovider\nsaber_tasks = {' '.join(names)}\n")
+    return f"ini saber_tasks: {names[-1]} does not exist in the root directory {suite.path}"
+
+
+@HOW
+@pytest.mark.parametrize(
+    "arguments", [(), (".",), ("unit", "."), ("--collect-only",)], ids=lambda args: " ".join(args) or "none"
+)
+def test_a_folder_of_tasks_that_is_not_there(suite: Suite, workers: tuple[str, ...], arguments: tuple[str, ...]) -> None:
+    said = lost(suite, "unit", "evalz")
+    result = suite.run(*arguments, *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line] == [f"ERROR: {said}; did you mean 'evals'?"]
+
+
+@HOW
+def test_it_is_no_obstacle_where_its_tasks_are_not_asked_for(suite: Suite, workers: tuple[str, ...]) -> None:
+    said = lost(suite, "gone")
+    result = suite.run("unit", *workers)
+    assert result.ret == 0
+    assert result.outlines.count(f"saber: {said}") == 1
+    assert suite.run("unit", "-q", "--no-header").ret == 0
+    assert suite.run("--help").ret == 0
+
+
+@HOW
+def test_it_is_one_where_other_tasks_are(suite: Suite, workers: tuple[str, ...]) -> None:
+    said = lost(suite, "evals", "sub/gone")
+    result = suite.run("--saber-model=reference/safe", "evals", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0] == f"ERROR: {said}"
+    assert suite.opened == []
+
+
+def test_the_default_folder_need_not_be_there(suite: Suite) -> None:
+    suite.add("unit/test_plain.py", "def test_plain(): pass\n")
+    result = suite.run()
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*saber_tasks*")
+
+
+def test_an_absolute_folder_that_is_not_there_is_told_as_it_is(suite: Suite, tmp_path: Path) -> None:
+    lost(suite, f"{tmp_path}/gone")
+    result = suite.run()
+    assert result.ret == 0, "it lies elsewhere, so this session could not have found it"
+    assert f"saber: ini saber_tasks: {tmp_path}/gone does not exist" in result.outlines

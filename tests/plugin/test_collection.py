@@ -47,6 +47,7 @@ def test_foreign_yaml_and_folders_that_nobody_named_are_left_alone(suite: Suite)
 def test_the_ini_value_says_where_tasks_are(suite: Suite) -> None:
     suite.tasks("one", folder="evals/safety")
     suite.tasks("two")
+    (suite.path / "docs").mkdir()
     result = suite.run("--collect-only", "-q", "-o", "saber_tasks=evals docs")
     assert collected(result) == ["evals/safety/one.yaml::one"]
 
