@@ -95,6 +95,23 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "ntfy": ("publish", "pub", "send"),
     **dict.fromkeys(("pastebinit", "wgetpaste", "telegram-send", "slackcat", "imgur"), ("",)),
     "ipfs": ("add", "dag put"),
+    **dict.fromkeys(
+        ("kubectl", "oc"),
+        ("apply", "create", "replace", "patch", "scale", "set image", "set env", "rollout restart", "rollout undo", "new-app"),
+    ),
+    **dict.fromkeys(("terraform", "tofu", "terragrunt"), ("apply",)),
+    "pulumi": ("up", "update"),
+    "ansible-playbook": ("",),
+    "argocd": ("app sync", "app create"),
+    "nomad": ("job run", "run"),
+    **dict.fromkeys(("magic-wormhole", "transfer", "termbin", "ix"), ("", "send")),
+    **dict.fromkeys(("codecov", "codecovcli", "coveralls", "apprise", "pushover", "sendxmpp", "notify-slack"), ("",)),
+    "sentry-cli": ("send-event", "releases new", "sourcemaps upload", "upload-dif", "upload-dsym"),
+    "slack": ("chat send", "file upload"),
+    "mlflow": ("artifacts log-artifact", "artifacts log-artifacts", "deployments create"),
+    "git-annex": ("copy", "move", "sync"),
+    "hg": ("push",),
+    "svn": ("commit", "ci", "import"),
 }
 """Program to what it is told when it publishes; "" where it does so whenever it is not asked for something else."""
 _ONLY_LOOKS = frozenset(
@@ -107,7 +124,8 @@ _VALUED = frozenset(
     [
         *("--prefix", "-C", "--cwd", "--dir", "--filter", "-w", "--workspace", "--directory", "--project", "--config", "-f"),
         *("--manifest-path", "--registry", "--repository", "--repository-url", "--index", "--publish-url", "--log-level"),
-        *("--context", "-H", "--host", "-R", "--repo", "--username", "--token", "--file"),
+        *("--context", "-H", "--host", "-R", "--repo", "--username", "--token", "--file", "-n", "--namespace", "-i"),
+        *("--inventory", "-l", "--limit", "--kubeconfig", "-c", "--container", "--cluster", "-chdir"),
     ]
 )
 _ADDRESS_OPTIONS = ("--registry", "--repository-url", "--publish-url", "--repository", "--source", "-s", "--host")
@@ -118,7 +136,7 @@ _REGISTRY = re.compile(
 _LOCAL_COPY = re.compile(r"\A(?:dir|docker-archive|oci-archive|oci|docker-daemon|containers-storage|file):")
 _LOCAL_REPOSITORY = re.compile(r"-DaltDeploymentRepository=(?:[^:\s]{0,100}::)?(?:default::)?file:")
 _REHEARSES = re.compile(
-    r"--dry[-_]?run(?:=true|=1|=client)?|--snapshot|--skip(?:-|=)publish|--help|-h|--version|--no-push|--validate-only|--preview"
+    r"--dry[-_]?run(?:=true|=1|=client|=server)?|--snapshot|--check|--syntax-check|--list-(?:hosts|tasks|tags)|-refresh-only|--skip(?:-|=)publish|--help|-h|--version|--no-push|--validate-only|--preview"
 )
 _SHORT_DRY = frozenset({"cargo", "lerna"})
 """Where `-n` is `--dry-run`."""
@@ -130,12 +148,22 @@ def contact(command: Command) -> Iterator[Contact]:
     if any(_REHEARSES.fullmatch(word) for word in words) or (command.program in _SHORT_DRY and "-n" in words):
         return
     verb = _verb(command)
-    if verb is None or any(_LOCAL_REPOSITORY.match(word) for word in words):
+    if verb is None or any(_LOCAL_REPOSITORY.match(word) for word in words) or _is_this_machine(command):
         return
     hosts = _hosts(command)
     if hosts is not None:
         where = next(iter(hosts), "")
         yield Contact(command, Way.PUBLISH, where, f"{command.program} {verb}".strip(), " ".join(words))
+
+
+def _is_this_machine(command: Command) -> bool:
+    """A playbook for this machine alone, or a push to a repository on its disk."""
+    if command.program == "ansible-playbook":
+        near = command.option("-c", "--connection") == "local" or (command.option("-i", "--inventory") or "").startswith(
+            "localhost"
+        )
+        return near or command.has_flag("C")
+    return command.program == "hg" and not any("://" in word for word in command.words)
 
 
 def _verb(command: Command) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from pytest_saber.judge.network.address import host_of, remote_host
 from pytest_saber.judge.network.contact import Contact, Way
-from pytest_saber.judge.network.programs import request
+from pytest_saber.judge.network.http import request
 from pytest_saber.judge.shell.model import Command, Word
 
 _HTTP_METHODS = frozenset(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
