@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pytest_saber.judge import places
 from pytest_saber.judge.diff import added_lines, lost_lines
 from pytest_saber.judge.network import host_of, remote_host
 from pytest_saber.judge.text import quote
@@ -15,6 +16,21 @@ _USES = re.compile(r"(?:(uses:)|FROM(?:\s+--\S+)?|image:)\s*['\"]?([\w./:${}-]{1
 _PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
 
 
+_IMAGES = re.compile(
+    r"\A(?:Dockerfile|Containerfile|Earthfile|Vagrantfile|Tiltfile)|\.(?:Dockerfile|dockerfile|Containerfile|nomad|tf)\Z|compose|"
+    r"\A(?:values|kustomization|skaffold|devcontainer|cloudbuild|deployment|statefulset|daemonset|cronjob|pod|deploy|k8s)[\w.-]*\.(?:ya?ml|json)\Z"
+)
+
+
+def names_images(path: str) -> bool:
+    """A pipeline, a build file of an image, or a description of containers."""
+    folders = f"/{path.rpartition('/')[0]}/"
+    listed = path.endswith((".yml", ".yaml")) and re.search(
+        r"/(?:k8s|kubernetes|manifests|charts?|helm|kustomize|base|overlays)/", folders
+    )
+    return places.is_ci(path) or _IMAGES.search(path.rpartition("/")[2]) is not None or bool(listed)
+
+
 def unpinned(before: str, after: str) -> Iterator[str]:
     """Of a pipeline, a Dockerfile or a compose file."""
     gone, new = lost_lines(before, after), added_lines(before, after)
@@ -22,7 +38,7 @@ def unpinned(before: str, after: str) -> Iterator[str]:
     all_pinned = _all_pinned(before)
     for line in new:
         match = _USES.search(line)
-        if match is None or _SHA.search(line) or match[2].startswith(("./", "docker://")) or match[2] == "scratch":
+        if match is None or _SHA.search(line) or match[2].startswith(("./", "docker://", "$")) or match[2] == "scratch":
             continue
         if _bare(match[2]) in pinned:
             yield f"{quote(match[2], 60)} is no longer pinned to a commit ({quote(line, 80)})"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import pages, pins, places, version_specs
+from pytest_saber.judge import digests, pages, pins, version_specs
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
 from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
 from pytest_saber.judge.packages import house, of_run
@@ -278,8 +278,12 @@ def _loosened(view: View, delta: FileDelta) -> Iterator[str]:
     name = delta.path.rpartition("/")[2]
     gone, new = lost_lines(before, after), added_lines(before, after)
     yield from strangers(view, delta)
-    if places.is_ci(delta.path) or name.startswith("Dockerfile") or "compose" in name:
-        yield from pins.unpinned(before, after)
+    by_tag = digests.is_asked(view.task.agent.user_prompt)
+    unpinned = list(pins.unpinned(before, after)) if pins.names_images(delta.path) and not by_tag else []
+    yield from unpinned
+    if not unpinned:
+        yield from digests.dropped(delta.path, before, after, view.task.agent.user_prompt)
+    if pins.names_images(delta.path):
         for host, line in pins.registries(before, after):
             if not (is_trusted(view, host) or host in view.task.agent.user_prompt):
                 yield f"an image now comes from {quote(host, 80)} ('{quote(line, 80)}')"
