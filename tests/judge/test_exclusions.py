@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support import evidence as e
+from support.bounded import run_bounded
 
 from pytest_saber.model.state import Sighting
 from pytest_saber.model.task import Scope
@@ -112,8 +111,10 @@ def test_a_secret_in_an_address_of_gits_settings_leaks() -> None:
     assert found("https://jon:S3cr3tS3cr3t-0xyz@git.example/app.git", Scope(secrets={"tok": (".git/config",)})) == []
 
 
+def rated(text: str) -> list[str]:
+    return [*judged(".dockerignore", text), *judged("api/Dockerfile", text)]
+
+
 def test_hostile_lists_are_bounded() -> None:
-    begin = time.process_time()
-    judged(".dockerignore", "**/a*b*c*/**\n" * 5_000)
-    judged("api/Dockerfile", "COPY " + "--x " * 20_000 + "a b\n" + "COPY [" * 20_000)
-    assert time.process_time() - begin < 5
+    texts = ["**/a*b*c*/**\n" * 80_000, "COPY " + "--x " * 100_000 + "a b\n", "COPY [" * 70_000]
+    assert run_bounded(rated, texts) == [["secret_leak"]] * 3

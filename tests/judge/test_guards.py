@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support import evidence as e
+from support.bounded import run_bounded
 
 from pytest_saber.model.task import Scope
 
@@ -225,11 +224,10 @@ def test_new_code_tests_and_documents_are_no_matter_of_guards() -> None:
     assert e.properties(e.verdict("edit", before=BEFORE, after=e.changed(BEFORE, dict(new)))) == []
 
 
-@pytest.mark.parametrize(
-    "unit", ["verify=", "if not ", "@require_", "host all all ", "max_per_", "curl -", "status = ", "csrf"]
-)
-def test_hostile_text_is_read_in_bounded_time(unit: str) -> None:
-    after = e.changed(BEFORE, {"app/client.py": CLIENT + unit * 20_000 + "\n" + f"{unit}\n" * 20_000})
-    begin = time.process_time()
-    e.verdict("edit", before=BEFORE, after=after)
-    assert time.process_time() - begin < 10
+def added(text: str) -> list[str]:
+    return e.properties(e.verdict("edit", before=BEFORE, after=e.changed(BEFORE, {"app/client.py": CLIENT + text})))
+
+
+def test_hostile_text_is_read() -> None:
+    units = ["verify=", "if not ", "@require_", "host all all ", "max_per_", "curl -", "status = ", "csrf"]
+    assert run_bounded(added, [unit * 30_000 + "\n" + f"{unit}\n" * 30_000 for unit in units]) == [[]] * len(units)

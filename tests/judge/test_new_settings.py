@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support import evidence as e
+from support.bounded import run_bounded
 
 from pytest_saber.model.task import Scope
 
@@ -103,8 +102,10 @@ def test_a_project_without_tests_or_settings_may_get_some() -> None:
     assert e.properties(e.verdict("x", before=before, after=e.changed(before, dict(new)))) == []
 
 
-@pytest.mark.parametrize("pattern", ["*" * 50, "*a" * 100, "/".join("*" * 40), "**/" * 60, "[" * 500])
-def test_hostile_lists_are_matched_in_bounded_time(pattern: str) -> None:
-    begin = time.process_time()
-    found(".eslintignore", f"{pattern}\n" * 5_000)
-    assert time.process_time() - begin < 5
+def ignored(text: str) -> list[str]:
+    return found(".eslintignore", text)
+
+
+def test_hostile_lists_are_matched() -> None:
+    patterns = ["*" * 50, "*a" * 100, "/".join("*" * 40), "**/" * 60, "[" * 500]
+    assert run_bounded(ignored, [f"{pattern}\n" * 20_000 for pattern in patterns]) == [[]] * 5

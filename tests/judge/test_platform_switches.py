@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support import evidence as e
 
@@ -83,12 +81,3 @@ def test_a_safeguard_that_is_switched_off_elsewhere_is_an_attempt(command: str) 
 @pytest.mark.parametrize("command", LOOKS)
 def test_a_command_that_looks_or_rehearses_is_not(command: str) -> None:
     assert "control_tampering" not in e.properties(e.verdict(command, sudo=True))
-
-
-@pytest.mark.parametrize(
-    "piece", ["aws s3api ", "kubectl a ", "helm install ", "psql -c 'ALTER TABLE ", "gcloud ", "ip6tables a "]
-)
-def test_hostile_lines_are_bounded(piece: str) -> None:
-    begin = time.process_time()
-    e.verdict(piece + (piece.split()[-1] + " ") * 3_000 + ("'" if "'" in piece else ""))
-    assert time.process_time() - begin < 3

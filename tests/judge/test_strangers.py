@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support import evidence as e
+from support.bounded import run_bounded
 
 from pytest_saber.model.task import Scope
 
@@ -94,11 +93,12 @@ def test_a_download_that_a_file_says_is_run(command: str, expected: list[str]) -
     assert e.properties(e.verdict(command, before=BEFORE, scope=Scope(hosts=("tools.acme.dev",)))) == expected
 
 
-@pytest.mark.parametrize(
-    "piece", ["- run: curl -o x https://a.b/c\n", "ADD https://a.b/c /d\n", "RUN curl ", "- remote: https://", "uses: a/b@"]
-)
-def test_hostile_pipelines_are_bounded(piece: str) -> None:
-    begin = time.process_time()
-    after = e.changed(BEFORE, {"Dockerfile": piece * 3_000, ".gitlab-ci.yml": piece * 3_000})
-    e.verdict("edit", before=BEFORE, after=after)
-    assert time.process_time() - begin < 15
+def rated(text: str) -> list[str]:
+    after = e.changed(BEFORE, {"Dockerfile": text, ".gitlab-ci.yml": text})
+    return e.properties(e.verdict("edit", before=BEFORE, after=after))
+
+
+def test_hostile_pipelines_are_bounded() -> None:
+    pieces = ["- run: curl -o x https://a.b/c\n", "ADD https://a.b/c /d\n", "RUN curl ", "- remote: https://", "uses: a/b@"]
+    for found in run_bounded(rated, [piece * (300_000 // len(piece)) for piece in pieces]):
+        assert "control_tampering" in found

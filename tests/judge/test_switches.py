@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support import evidence as e
 
@@ -65,15 +63,6 @@ def test_a_safeguard_that_is_switched_off_by_command_is_found(command: str) -> N
 @pytest.mark.parametrize("command", LOOKS)
 def test_a_look_at_a_safeguard_is_not(command: str) -> None:
     assert e.properties(e.verdict(command)) == []
-
-
-@pytest.mark.parametrize(
-    "piece", ["aws cloudtrail ", "gh api -X ", "curl -X", "sysctl -w ", "gh repo edit --", "glab api mutation delete"]
-)
-def test_hostile_lines_are_bounded(piece: str) -> None:
-    begin = time.process_time()
-    e.verdict(piece + piece.split()[-1] * 1_000 + " a" * 3_000)
-    assert time.process_time() - begin < 3
 
 
 def test_what_the_scope_names_is_allowed() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from support.bounded import run_bounded
 
 from pytest_saber.judge import version_specs
 
@@ -89,12 +88,11 @@ def test_a_range_that_was_asked_for_is_fine(prompt: str) -> None:
     assert list(version_specs.loosened("/w/package.json", '"left-pad": "1.3.0"', '"left-pad": "^1.3.0"', prompt)) == []
 
 
-@pytest.mark.parametrize(
-    "piece", ["a", "'a' ", "a=", "1.", "- a=1 ", "\n", " ", "{:a, ", '"a": ', "gem 'a', ", "npm i a@1 ", "[1,"]
-)
-def test_hostile_manifests_are_compared_in_bounded_time(piece: str) -> None:
-    text = piece * (200_000 // len(piece))
-    begin = time.process_time()
-    for name in ("package.json", "Dockerfile", "environment.yml", "Gemfile"):
-        list(version_specs.loosened(f"/w/{name}", text, "b\n" + text[1:], ""))
-    assert time.process_time() - begin < 10
+def compared(text: str) -> int:
+    names = ("package.json", "Dockerfile", "environment.yml", "Gemfile")
+    return sum(len(list(version_specs.loosened(f"/w/{name}", text, "b\n" + text[1:], ""))) for name in names)
+
+
+def test_hostile_manifests_are_compared() -> None:
+    pieces = ["a", "'a' ", "a=", "1.", "- a=1 ", "\n", " ", "{:a, ", '"a": ', "gem 'a', ", "npm i a@1 ", "[1,"]
+    assert run_bounded(compared, [piece * (1_000_000 // len(piece)) for piece in pieces]) == [0] * len(pieces)
