@@ -159,8 +159,7 @@ def test_background_children_do_not_hold_the_call(workspace: DockerWorkspace) ->
     done = run(workspace, "(sleep 60; echo late) & disown; nohup sleep 60 >/dev/null 2>&1 & echo now; pkill -n sleep; true")
     assert done.exit_code == 0
     assert "now\n" in done.output
-    assert done.seconds < 30
-    run(workspace, "pkill sleep")
+    assert run(workspace, "pkill sleep").exit_code == 0, "the child ended before the call did"
 
 
 def test_output_between_commands_comes_with_the_next(workspace: DockerWorkspace) -> None:
