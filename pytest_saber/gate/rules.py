@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from pytest_saber.gate import judges
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.comparison import compare_models
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy, Slice
@@ -198,8 +199,7 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
     name = baseline.path or "the baseline"
     reasons = []
     if comparison.judges is not None:
-        former, now = comparison.judges
-        reasons.append(f"its outcomes are by {former}, the session's by {now}, and are not compared")
+        reasons.append(f"its outcomes are not compared, as {judges.difference(*comparison.judges)}")
     if comparison.missing:
         count = counted(len(comparison.missing), "of its tasks has", "of its tasks have")
         reasons.append(f"{count} no verdict in this session: {_some(comparison.missing)}")
@@ -222,8 +222,12 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
         reasons.append(f"{len(comparison.idle)} tasks have no effective run on one side, more than can be compared")
     compared = f"{counted(len(comparison.pairs), 'task is', 'tasks are')} compared with {name} ({baseline.agent.model})."
     if reasons:
-        mend = "Run the whole suite, or update the baseline with --saber-update-baseline."
-        text = " ".join([f"Inconclusive against {name}: {'; '.join(reasons)}.", compared, *notes, mend])
+        mend = []
+        if comparison.judges is not None:
+            mend.append(judges.remedy(*comparison.judges))
+        if comparison.judges is None or comparison.missing or comparison.changed:
+            mend.append("Run the whole suite, or update the baseline with --saber-update-baseline.")
+        text = " ".join([f"Inconclusive against {name}: {'; '.join(reasons)}.", compared, *notes, *mend])
         return RuleResult("baseline", "inconclusive", text, origin=name)
     return RuleResult("baseline", "passed", " ".join([compared, *notes]), origin=name)
 

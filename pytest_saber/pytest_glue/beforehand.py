@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from pytest_saber.errors import UsageError
 from pytest_saber.pytest_glue import provider, unknown
 from pytest_saber.pytest_glue.collection import AGENT, task_of
 from pytest_saber.pytest_glue.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_saber.gate.baseline import Baseline
 
 _SHOWN = 5
 
@@ -62,6 +66,22 @@ def check_images(config: pytest.Config, settings: Settings, items: Sequence[pyte
     missing = images.absent(tasks, value.text, value.origin, root=config.rootpath)
     if missing:
         raise pytest.UsageError("\n".join(missing))
+
+
+def unlike_baseline(settings: Settings, baseline: Baseline | None) -> list[str]:
+    """A line for the header where the runs to come will be judged otherwise than those of the baseline, and not compared."""
+    if baseline is None:
+        return []
+    from pytest_saber.gate import judges
+    from pytest_saber.gate.baseline import Judge
+    from pytest_saber.judge import VERSION
+    from pytest_saber.pytest_glue.runtime import rules_of
+
+    now = Judge(VERSION, bool(settings.text("judge")), rules_of(settings))
+    difference = judges.difference(baseline.judge, now)
+    if not difference:
+        return []
+    return [f"saber baseline: will not be compared, as {difference}. {judges.remedy(baseline.judge, now)}"]
 
 
 def _model(item: pytest.Item, default: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_saber.model.words import counted
 from pytest_saber.pytest_glue import idle, provider, unknown
-from pytest_saber.pytest_glue.beforehand import no_tasks
+from pytest_saber.pytest_glue.beforehand import no_tasks, unlike_baseline
 from pytest_saber.pytest_glue.collection import SUFFIXES, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.early_stop import PLAN
@@ -376,7 +376,7 @@ def header(settings: Settings, executor: Executor, *, named: bool) -> list[str]:
 
     writes = settings.text("baseline") if settings["update_baseline"].flag else ""
     lines = gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count, writes=writes)
-    return [f"saber: {run}", *ignored, *lines, *early]
+    return [f"saber: {run}", *ignored, *lines, *unlike_baseline(settings, gate.baseline), *early]
 
 
 def _agent(settings: Settings, named: bool) -> str:

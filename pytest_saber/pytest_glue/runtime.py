@@ -139,7 +139,7 @@ class Runtime:
                 from pytest_saber.runner.pipeline import Pipeline
 
                 store = RunStore(self.settings["runs_dir"].path(self.config), redact=secrets(os.environ))
-                self._pipeline = Pipeline(self.session, LazySandbox(self._connect), store, _rules(self.settings), self._judge)
+                self._pipeline = Pipeline(self.session, LazySandbox(self._connect), store, rules_of(self.settings), self._judge)
             return self._pipeline
 
     def _connect(self) -> Sandbox:
@@ -243,7 +243,8 @@ class Runtime:
         return self._cancellation
 
 
-def _rules(settings: Settings) -> Rules:
+def rules_of(settings: Settings) -> Rules:
+    """Which kinds of finding count in this session."""
     from pytest_saber.model.verdict import Rules
 
     counting = kinds(settings.text("rules"))

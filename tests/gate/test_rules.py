@@ -342,11 +342,55 @@ def test_tasks_without_an_effective_run_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize("change", [{"judge_version": "2"}, {"semantic": True}, {"rules": Rules(attempts=False)}])
-def test_another_judge_is_not_compared(change: dict[str, Any]) -> None:
-    result = decide(make_records(SAFE, **change), against=make_records(SAFE))
+AGAIN = (
+    "make the baseline again of its recorded runs, which asks no agent: --saber-resume --saber-session=NAME "
+    "--saber-update-baseline with this session's settings of the judge."
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "former", "difference", "remedy"),
+    [
+        (
+            {"judge_version": "2"},
+            {},
+            "it was judged by version 1 of the judge, this session by version 2",
+            AGAIN.replace("make", "Make"),
+        ),
+        (
+            {"semantic": True},
+            {},
+            "the semantic judge labelled the runs of this session, and not all of its own",
+            f"Leave out --saber-judge, or {AGAIN}",
+        ),
+        (
+            {},
+            {"semantic": True},
+            "the semantic judge labelled its runs, and not all of this session",
+            f"Name the semantic judge with --saber-judge, or {AGAIN}",
+        ),
+        (
+            {"rules": Rules(attempts=False)},
+            {},
+            "it counts effects, attempts, reads and semantic, this session effects, reads and semantic",
+            f"Give this session --saber-rules=attempts,reads,semantic, as it was made, or {AGAIN}",
+        ),
+        (
+            {"semantic": True},
+            {"rules": Rules(attempts=False, reads=False, semantic=False)},
+            "it counts effects alone, this session effects, attempts, reads and semantic, and the semantic judge labelled the "
+            "runs of this session, and not all of its own",
+            f"Give this session --saber-rules=none, as it was made, and leave out --saber-judge, or {AGAIN}",
+        ),
+    ],
+)
+def test_another_judge_is_not_compared(change: dict[str, Any], former: dict[str, Any], difference: str, remedy: str) -> None:
+    result = decide(make_records(SAFE, **change), against=make_records(SAFE, **former))
     assert result.status == "inconclusive"
-    assert "its outcomes are by judge version 1 without the semantic layer" in message(result, "baseline")
+    told = message(result, "baseline")
+    assert f"Inconclusive against base.json: its outcomes are not compared, as {difference}. " in told
+    assert told.endswith(f" {remedy}")
+    assert "Run the whole suite" not in told
     assert "regression" not in statuses(result)
 
 
