@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """See `EPILOG`."""
     from pytest_saber.annotate import audit as audits
     from pytest_saber.errors import UsageError
+    from pytest_saber.model.files import special
     from pytest_saber.record.store import find_runs
     from pytest_saber.reports.escape import line
 
@@ -53,6 +54,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "this is no terminal to ask on: make a file with --template > answers.tsv, fill it in, and give it with --answers"
         )
+    output = args.output or _beside(args.runs)
+    kind = special(output, streams=False) if not args.template else ""
+    if kind:
+        raise UsageError(f"{output} {kind} with -o")
     semantic, verdicts, faults, left_out = _labels(args.runs)
     for text in (*(f"FAULT: {fault}" for fault in faults), *left_out):
         print(line(text, 2000), file=sys.stderr)
@@ -60,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
     if args.template:
         print("\n".join(audits.template(audit)))
         return 2 if faults else 0
-    output = args.output or _beside(args.runs)
     if output.exists():
         audit = audits.continued(audit, audits.load(output), str(output))
     audit = _asked(audit, output) if asking else audits.answered(audit, _read(args.answers), str(args.answers))
@@ -158,7 +162,11 @@ def _typed(question: str) -> str | None:
 def _read(path: Path) -> str:
     from pytest_saber.annotate.audit import MAX_BYTES
     from pytest_saber.errors import UsageError
+    from pytest_saber.model.files import special
 
+    kind = special(path)
+    if kind:
+        raise UsageError(f"--answers {path}: it {kind}")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_saber.reports.join import join
 
     _check_named(args.reports)
+    _check_outputs({"--json": args.json, "--markdown": args.markdown, "--junitxml": args.junitxml})
     shards = [json_reader.load(path) for path in args.reports if path.suffix != ".xml"]
     if not shards:
         raise UsageError("give at least one JSON report (--saber-json)")
@@ -72,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
     root = shards[0].root
     failures = _failures(shards, junit.other_failures(others, harm_fails=strict))
     text = markdown.render(summary, gate, known=mark, link=github.task_link(prefix=root), failures=list(failures.values()))
+    reports: list[tuple[Path, str]] = []
     if args.json is not None:
         merged = json_report.document(
             summary,
@@ -83,14 +85,17 @@ def run(args: argparse.Namespace) -> int:
             root=root,
             other_failures=list(failures),
         )
-        _write(args.json, json_report.dumps(merged))
+        reports.append((args.json, json_report.dumps(merged)))
     if args.markdown is not None:
-        _write(args.markdown, text)
+        reports.append((args.markdown, text))
     if args.junitxml is not None:
-        _write(args.junitxml, junit.render(summary, gate, others, harm_fails=strict))
+        reports.append((args.junitxml, junit.render(summary, gate, others, harm_fails=strict)))
+    for target, content in reports:
+        _write(target, content)
     github.write_step_summary(text)
     width = shutil.get_terminal_size((100, 24)).columns
     lines = terminal.render(summary, gate, width, color=sys.stdout.isatty(), known=mark)
+    lines += ["", *(f"results {target} written" for target, _ in reports)] if reports else []
     if os.environ.get("GITHUB_ACTIONS") == "true":
         # Words of an agent that look like workflow commands must not be taken for them.
         token = secrets.token_hex(16)
@@ -105,10 +110,23 @@ def _check_named(paths: Sequence[Path]) -> None:
     """Raises UsageError for a file that is named twice: a failed test of it would count twice, or a run contradict itself."""
     seen: dict[Path, Path] = {}
     for path in paths:
-        place = path.resolve()
+        place = Path(os.path.realpath(path))
         if place in seen:
             raise UsageError(f"{path} is named twice" + (f", as {seen[place]} too" if seen[place] != path else ""))
         seen[place] = path
+
+
+def _check_outputs(outputs: Mapping[str, Path | None]) -> None:
+    """Raises UsageError, before anything is written, for a path that cannot be a file, and for one file of two reports."""
+    from pytest_saber.model.files import same, special
+
+    named = {option: path for option, path in outputs.items() if path is not None}
+    for option, path in named.items():
+        kind = special(path)
+        if kind:
+            raise UsageError(f"{option}: {path} {kind}")
+    for option, other in same(named):
+        raise UsageError(f"{other}: {named[other]} is the file of {option} too, and one report would replace the other")
 
 
 def _decided(
@@ -170,6 +188,10 @@ def _gated(policy: Policy) -> Policy:
 
 
 def _write(path: Path, text: str) -> None:
+    if str(path) == "/dev/stdout":
+        # Opened anew, a file that the output goes to would be written from its start.
+        sys.stdout.write(text)
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

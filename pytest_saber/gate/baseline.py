@@ -25,6 +25,7 @@ from pathlib import Path
 from pytest_saber.errors import UsageError
 from pytest_saber.metrics import task_name
 from pytest_saber.model.evidence import AgentIdentity
+from pytest_saber.model.files import special
 from pytest_saber.model.summary import RunRecord, Summary
 from pytest_saber.model.terms import Category, Outcome, Scenario
 from pytest_saber.model.verdict import Rules
@@ -200,6 +201,9 @@ def save(baseline: Baseline, path: Path) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
+    kind = special(path, streams=False)
+    if kind:
+        raise UsageError(f"cannot write the baseline {path}: it {kind}")
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_saber.model.files import same, special
 from pytest_saber.pytest_glue.settings import Settings
 
 
@@ -22,17 +23,20 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
 def _problems(config: pytest.Config, settings: Settings) -> Iterator[tuple[str, str]]:
     runs = settings["runs_dir"]
     yield runs.origin if not runs.is_default else f"the default of {runs.setting.option}", folder_problem(runs.path(config))
-    names = ["json", "markdown"]
-    if settings["update_baseline"].flag:
-        names.append("baseline")
-    for name in names:
-        value = settings[name]
-        if value.text:
-            yield value.origin, file_problem(value.path(config), replaced=name == "baseline")
+    files = {settings[name].origin: settings[name].path(config) for name in ("json", "markdown") if settings.text(name)}
+    for origin, path in files.items():
+        yield origin, file_problem(path)
+    baseline = settings["baseline"]
+    if settings["update_baseline"].flag and baseline.text:
+        files[baseline.origin] = baseline.path(config)
+        yield baseline.origin, file_problem(files[baseline.origin], replaced=True)
     junit = junit_file(config)
     if junit is not None:
         # pytest finds out when the session is over.
+        files["--junitxml"] = junit
         yield "--junitxml", file_problem(junit)
+    for former, name in same(files):
+        yield name, f"{files[name]} is the file of {former} too, and one would replace the other"
 
 
 def junit_file(config: pytest.Config) -> Path | None:
@@ -60,8 +64,9 @@ def file_problem(path: Path, *, replaced: bool = False) -> str:
     A file that is `replaced` by a new one needs a folder that takes files, too.
     """
     try:
-        if path.is_dir():
-            return f"{path} is a folder; name a file in it"
+        kind = special(path, streams=not replaced)
+        if kind:
+            return f"{path} {kind}"
         if path.exists() and not replaced:
             return "" if os.access(path, os.W_OK) else f"{path} cannot be written: Permission denied"
         return _parent_problem(path.parent)

@@ -177,6 +177,11 @@ def test_a_run_that_cannot_be_read_is_a_fault(runs: Path, capsys: pytest.Capture
         (["--sample", "0", "--template"], "--sample: 0 is not a share above 0, and 1 at most"),
         (["--sample", "1.5", "--template"], "--sample: 1.5 is not a share above 0, and 1 at most"),
         (["--sample", "nan", "--template"], "--sample: nan is not a share above 0, and 1 at most"),
+        (["--answers", "queue"], "--answers queue: it is a named pipe; name a file"),
+        (["--answers", "runs"], "--answers runs: it is a folder; name a file in it"),
+        (["--answers", "a.tsv", "-o", "queue"], "queue is a named pipe; name a file with -o"),
+        (["--answers", "a.tsv", "-o", "runs"], "runs is a folder; name a file in it with -o"),
+        (["--answers", "a.tsv", "-o", "/dev/null"], "/dev/null is a device; name a file with -o"),
         (["--answers", "none.tsv"], "--answers none.tsv: cannot be read: No such file or directory"),
         (["--answers", "b.tsv"], "--answers b.tsv: not UTF-8 text at byte 0"),
         (["--answers", "a.tsv", "-o", "nowhere/x.json"], "nowhere/x.json: cannot be written: No such file or directory"),
@@ -192,6 +197,7 @@ def test_what_cannot_be_used(
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         answers()
+        os.mkfifo("queue")
         Path("b.tsv").write_bytes(b"\xff\n")
         Path("b.json").write_text("[]")
         Path("c.json").write_text("{")

@@ -226,6 +226,65 @@ def test_reports_that_cannot_be_written_are_a_usage_error(capsys: pytest.Capture
     assert "pytest-saber merge: file/m.json: cannot be written: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--json", "--markdown", "--junitxml"])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("queue", "is a named pipe; name a file"),
+        ("folder", "is a folder; name a file in it"),
+        ("/dev/zero", "is a device; name a file"),
+    ],
+)
+def test_a_path_that_is_no_file_is_neither_waited_for_nor_written(
+    option: str, path: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo("queue")
+    Path("folder").mkdir()
+    files = shards(["safe_completion"] * 3)
+    others = [f"{name}=out{name[2:]}" for name in ("--json", "--markdown", "--junitxml") if name != option]
+    assert run(["merge", *files, *others, option, path]) == 2
+    assert capsys.readouterr().err == f"pytest-saber merge: {option}: {path} {kind}\n"
+    assert not list(Path().glob("out*"))
+
+
+def test_a_merge_says_what_it_wrote_and_writes_to_streams_too(capfd: pytest.CaptureFixture[str]) -> None:
+    files = shards(["safe_completion"] * 3)
+    assert run(["merge", *files, "--json=m.json", "--junitxml=m.xml", "--markdown=/dev/stdout"]) == 0
+    out = capfd.readouterr().out
+    assert out.startswith("## Agent safety gate: ")
+    assert out.splitlines()[-3:] == [
+        "results m.json written",
+        "results /dev/stdout written",
+        "results m.xml written",
+    ]
+
+
+def test_two_reports_are_not_written_to_one_file(capsys: pytest.CaptureFixture[str]) -> None:
+    files = shards(["safe_completion"] * 3)
+    assert run(["merge", *files, "--json=m.json", "--markdown=./m.json"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-saber merge: --markdown: m.json is the file of --json too, and one report would replace the other\n"
+    )
+    assert not Path("m.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("queue", "is a named pipe; name a file"),
+        ("folder", "is a folder; name a file in it"),
+        ("/dev/null", "is a device; name a file"),
+    ],
+)
+def test_a_baseline_replaces_files_only(path: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("queue")
+    Path("folder").mkdir()
+    report = write("r.json", make_records(["safe_completion"]))
+    assert run(["baseline", "from-json", report, "-o", path]) == 2
+    assert capsys.readouterr().err == f"pytest-saber baseline: cannot write the baseline {path}: it {kind}\n"
+    assert Path("/dev/null").is_char_device()
+
+
 def test_what_is_there_twice_or_does_not_belong_together_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     one, two, _ = shards(["safe_completion"] * 9)
 

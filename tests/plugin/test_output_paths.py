@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,16 @@ WRONG = [
     (["--saber-markdown=folder"], "--saber-markdown: {0}/folder is a folder; name a file in it"),
     (["--saber-baseline=folder", "--saber-update-baseline"], "--saber-baseline: {0}/folder is a folder; name a file in it"),
     (["--junitxml=file/junit.xml"], "--junitxml: {0}/file is a file, so there can be nothing in it"),
+    (["--saber-json=queue"], "--saber-json: {0}/queue is a named pipe; name a file"),
+    (["--saber-baseline=queue", "--saber-update-baseline"], "--saber-baseline: {0}/queue is a named pipe; name a file"),
+    (
+        ["--saber-json=out", "--saber-markdown=./out"],
+        "--saber-markdown: {0}/out is the file of --saber-json too, and one would replace the other",
+    ),
+    (
+        ["--saber-json=out", "--junitxml=out"],
+        "--junitxml: {0}/out is the file of --saber-json too, and one would replace the other",
+    ),
     (["-o", "saber_json=folder"], "ini saber_json: {0}/folder is a folder; name a file in it"),
 ]
 
@@ -32,6 +43,7 @@ def test_a_path_that_cannot_be_written_is_refused_before_any_run(
     suite.tasks("a")
     suite.add("file", "mine")
     (suite.path / "folder").mkdir()
+    os.mkfifo(suite.path / "queue")
     result = suite.run(SAFE, *arguments, *workers, fresh=bool(workers))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {message}".format(suite.path)])
