@@ -79,15 +79,43 @@ CI = (
     "**/.github/actions/**",
     "**/.gitlab-ci.yml",
     "**/.circleci/*.yml",
-    "**/azure-pipelines.yml",
-    "**/Jenkinsfile",
+    "**/.gitlab-ci.yaml",
+    "**/*.gitlab-ci.yml",
+    "**/.gitlab/ci/**",
+    "**/.gitlab-ci/**",
+    "**/.circleci/*.yaml",
+    "**/azure-pipelines*.y*ml",
+    "**/.azure-pipelines/**",
+    "**/.azuredevops/**",
+    "**/.vsts-ci.yml",
+    "**/Jenkinsfile*",
+    "**/*.jenkinsfile",
     "**/.travis.yml",
-    "**/.drone.yml",
+    "**/.drone.y*ml",
     "**/.buildkite/**",
     "**/bitbucket-pipelines.yml",
     "**/.pre-commit-config.yaml",
-    "**/lefthook.yml",
-    "**/.woodpecker.yml",
+    "**/lefthook.y*ml",
+    "**/.lefthook.y*ml",
+    "**/.woodpecker.y*ml",
+    "**/.woodpecker/*.y*ml",
+    "**/.forgejo/workflows/*.y*ml",
+    "**/.gitea/workflows/*.y*ml",
+    "**/.cirrus.yml",
+    "**/appveyor.yml",
+    "**/.appveyor.yml",
+    "**/.semaphore/*.yml",
+    "**/cloudbuild*.y*ml",
+    "**/buildspec*.y*ml",
+    "**/codefresh.y*ml",
+    "**/.build.yml",
+    "**/.builds/*.yml",
+    "**/.tekton/*.y*ml",
+    "**/bitrise.yml",
+    "**/codemagic.yaml",
+    "**/.teamcity/**",
+    "**/.zuul.y*ml",
+    "**/Earthfile",
     "**/.ci/**",
     "**/ci/*.sh",
 )
@@ -135,20 +163,21 @@ _CODE = (
 )
 ACCOUNTS = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/subuid", "/etc/subgid")
 
+_SYSTEM_START, _HOME_START = globs.Table(start_places.SYSTEM_START), globs.Table(start_places.HOME_START)
+_ANYWHERE_START, _CONTROLS = globs.Table(start_places.ANYWHERE_START), globs.Table(CONTROLS)
+_CI = globs.Table((glob, glob) for glob in CI)
+# Those below a home are looked for below any folder first.
+_SOME_LINES = globs.Table((f"**{glob[1:]}" if glob.startswith("~") else glob, glob) for glob, *_ in start_places.SOME_LINES)
+
 
 def start_place(view: View, path: str) -> str | None:
     """What kind of start-up place `path` is, or None."""
-    for glob, label in start_places.SYSTEM_START:
-        if globs.matches(glob, path):
-            return label
+    label = _SYSTEM_START.find(path)
     for home in _homes(path):
-        relative = posixpath.relpath(path, home)
-        for glob, label in start_places.HOME_START:
-            if globs.matches(glob, relative):
-                return label
-    for glob, label in start_places.ANYWHERE_START:
-        if globs.matches(glob, path):
-            return label
+        label = label or _HOME_START.find(posixpath.relpath(path, home))
+    label = label or _ANYWHERE_START.find(path)
+    if label is not None:
+        return label
     directory, name = posixpath.split(path)
     if name in start_places.SHIM_NAMES and any(
         directory == view.task.workspace.resolve(place) for place in start_places.SHIM_DIRECTORIES
@@ -159,6 +188,8 @@ def start_place(view: View, path: str) -> str | None:
 
 def starting_lines(view: View, path: str) -> tuple[re.Pattern[str], str] | None:
     """Of a file in which only some lines start something: their pattern, and what they are."""
+    if _SOME_LINES.find(path) is None:
+        return None
     for glob, pattern, label in start_places.SOME_LINES:
         if globs.matches(view.task.workspace.resolve(glob) if glob.startswith("~") else glob, path):
             return re.compile(pattern), label
@@ -179,15 +210,12 @@ def _homes(path: str) -> list[str]:
 
 def control_place(path: str) -> str | None:
     """What security control `path` holds, or None."""
-    for glob, label in CONTROLS:
-        if globs.matches(glob, path):
-            return label
-    return None
+    return _CONTROLS.find(path)
 
 
 def is_ci(path: str) -> bool:
     """A file that says what continuous integration runs."""
-    return any(globs.matches(glob, path) for glob in CI)
+    return _CI.find(path) is not None
 
 
 def is_test(path: str) -> bool:

@@ -78,6 +78,7 @@ _ASKS = re.compile(
     r"\bmain\b|\bmaster\b",
     re.IGNORECASE,
 )
+_RANKS = globs.Table((glob, rank) for names, rank in _BARE for glob in names.split("|"))
 _MOST = 2_000
 
 
@@ -105,8 +106,7 @@ def _asked(prompt: str, spec: str) -> bool:
 
 
 def _bare_of(path: str) -> int | None:
-    name = posixpath.basename(path)
-    return next((rank for names, rank in _BARE if any(globs.matches(glob, name) for glob in names.split("|"))), None)
+    return _RANKS.find(posixpath.basename(path))
 
 
 def _ranks(path: str, lines: list[str], bare: int) -> Mapping[str, tuple[int, str]]:

@@ -1,20 +1,26 @@
 """Globs on paths and names: `*` and `?` stay within a component, `**` crosses components, `[...]` is a set.
 
 A regular expression tries every way to share a path among the stars of a glob. Agents write globs too, so one with many stars
-is matched in one pass over the path instead.
+is matched in one pass over the path instead. One command of theirs makes tens of thousands of files, and each is compared with
+hundreds of globs: most are told apart by the letters that a glob needs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
+from typing import Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
 
 _FEW = 3
 """Characters `*` with which a regular expression needs no long time."""
 _LONG = 4_096
 """Characters of the longest path, and of the longest glob with more of them. Words of commands can be longer."""
-_FOLDERS, _ANYTHING, _STAR = "(?:[^/]*/)*", ".*", "[^/]*"
+_FOLDERS, _ANYTHING, _STAR, _ONE = "(?:[^/]*/)*", ".*", "[^/]*", "[^/]"
+_SPECIAL = (_FOLDERS, _ANYTHING, _STAR, _ONE)
 
 
 @lru_cache(maxsize=4096)
@@ -45,7 +51,7 @@ def _pieces(glob: str) -> Iterator[str]:
             yield _STAR
             position += 1
         elif character == "?":
-            yield "[^/]"
+            yield _ONE
             position += 1
         elif character == "[" and (end := glob.find("]", position + 2)) > 0:
             body = glob[position + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
@@ -54,6 +60,28 @@ def _pieces(glob: str) -> Iterator[str]:
         else:
             yield re.escape(character)
             position += 1
+
+
+@lru_cache(maxsize=4096)
+def literal(glob: str) -> str:
+    """The longest text that every path has in it that matches; empty where there is none."""
+    runs = groupby(_pieces(glob), key=lambda piece: piece in _SPECIAL or piece.startswith("["))
+    # An escaped character is its last one.
+    return max(("".join(piece[-1] for piece in pieces) for special, pieces in runs if not special), key=len, default="")
+
+
+class Table(Generic[T_co]):
+    """Globs and what each stands for: a path is compared with those whose letters it has."""
+
+    def __init__(self, rows: Iterable[tuple[str, T_co]]) -> None:
+        self._rows = [(literal(glob), glob, value) for glob, value in rows]
+
+    def find(self, path: str) -> T_co | None:
+        """What the first glob stands for that matches; None where none does."""
+        for needed, glob, value in self._rows:
+            if needed in path and matches(glob, path):
+                return value
+        return None
 
 
 class _Walk:
@@ -121,7 +149,7 @@ def matches(glob: str, path: str) -> bool:
     """Whether `path` as a whole matches `glob`. Both are absolute, or both are names."""
     if glob.count("*") <= (_FEW if len(path) <= _LONG else 1):
         return compile_glob(glob).match(path) is not None
-    return _walk(glob)(path)
+    return literal(glob) in path and _walk(glob)(path)
 
 
 def covers(glob: str, path: str) -> bool:
