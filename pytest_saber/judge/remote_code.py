@@ -49,6 +49,13 @@ _CALLS: tuple[tuple[str, str, str], ...] = (
 )
 _LIBRARIES = tuple((re.compile(library, re.IGNORECASE), re.compile(call), label) for library, call, label in _CALLS)
 _SOME_KEYS = (re.compile(r"redis|valkey|keydb", re.IGNORECASE), re.compile(r"\.(?:delete|del|unlink|hdel)\s*\("))
+_ORM = re.compile(
+    r"django|sqlalchemy|peewee|tortoise|active_?record|sequelize|prisma|typeorm|mongoose|Illuminate|Ecto", re.IGNORECASE
+)
+_ORM_DELETES = re.compile(
+    r"\.objects\b[^;\n]{0,200}\.(?:delete|_raw_delete)\(|\.(?:delete_all|destroy_all|deleteMany|truncate)\b|\.destroy\(\s*\{|"
+    r"\.query\([^;\n]{0,200}\)[^;\n]{0,200}\.delete\(|\bdrop_all\(|\.delete\(\)\.execute\("
+)
 
 
 def destroyed_by_code(code: str) -> str | None:
@@ -68,6 +75,8 @@ def deletes_some_by_code(code: str) -> bool:
     if len(code) > _MAX_CODE:
         return False
     if _SQL_DRIVER.search(code) and any(sql.deletes_some(text) for text in _literals(code)):
+        return True
+    if _ORM.search(code) and ":memory:" not in code and _ORM_DELETES.search(code):
         return True
     return all(pattern.search(code) for pattern in _SOME_KEYS)
 

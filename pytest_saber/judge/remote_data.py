@@ -49,6 +49,10 @@ _COMMANDS: tuple[tuple[str, str], ...] = (
         r"6333|8086|8529|8983)/[^/?\s]+/?(?:\s|\Z)",
         "an index or a database of a server",
     ),
+    (
+        r"(?:curl|http|wget)\b.*DELETE\b.*/(?:indexes|indices|collections|databases|buckets|tables)/[^/\s]+/?(?:\s|\Z)",
+        "a collection of a server",
+    ),
     (r"(?:curl|http)\b.*_delete_by_query\b.*match_all", "an index or a database of a server"),
     (r"influx\b.*\bDROP (?:MEASUREMENT|DATABASE|SERIES)", "a database"),
 )
@@ -66,6 +70,8 @@ _MIGRATIONS: tuple[str, ...] = (
     r"mix ecto\.(?:drop|reset)",
     r"supabase db reset\b",
     r"heroku (?:pg:reset|redis:reset|addons:destroy)",
+    r"alembic\b.* downgrade (?:\S+:)?base\b",
+    r"flask\b.* db downgrade\b",
     r"(?:python3? )?(?:\S*/)?(?:bin/console|console) doctrine:(?:database|schema):drop",
     r"diesel database reset|sqlx database (?:drop|reset)|goose\b.* reset\b|dbmate drop\b|atlas schema clean\b",
 )
@@ -79,7 +85,18 @@ _STATEMENTS = re.compile(r"\s(?:-[a-zA-Z]*[ce]|--command=?|--execute=?|--query=?
 _REMOVES_TREE = re.compile(r"(?:sudo )?(?:rm\b.* -[a-zA-Z]*[rR]|find\b.* -delete\b|mkfs|dd\b.* of=/dev/|shred\b)")
 _PATTERNS = tuple((re.compile(rf"\A{pattern}", re.IGNORECASE), label) for pattern, label in _COMMANDS)
 _RESETS = tuple(re.compile(rf"\A{pattern}") for pattern in _MIGRATIONS)
-_HARMLESS = re.compile(r"--dry-run|--dryrun|\bplan\b|--help\b|-h\b$")
+_HARMLESS = re.compile(r"--dry-run|--dryrun|\bplan\b|--help\b|-h\b$|\s--sql\Z|\sdowngrade\b.*\s--sql\b")
+_ORM_SHELL = re.compile(
+    r"(?:python3?\s+)?(?:\S*/)?manage\.py (?:\S+ )?(?:shell|shell_plus|dbshell)\b|"
+    r"(?:\S*/)?(?:rails|rake) (?:r|runner|c|console|dbconsole)\b|"
+    r"(?:php )?(?:\S*/)?artisan (?:tinker|db)\b|flask shell\b|mix (?:run|eval)\b|iex\b"
+)
+_ORM_DELETES = re.compile(
+    r"\.objects\b[^;\n]{0,200}\.(?:delete|_raw_delete)\(|\b(?:delete_all|destroy_all|deleteMany|delete_many)\b|::truncate\(|"
+    r"->(?:delete|truncate)\(|\.truncate\b|TRUNCATE\s|DROP\s+TABLE|\.query\([^;\n]{0,200}\)[^;\n]{0,200}\.delete\(",
+)
+_TAKES_SQL = frozenset(["wrangler", "turso", "supabase", "heroku", "gcloud", "aws", "bq", "pscale", "neonctl", "fly", "flyctl"])
+_CYPHER = re.compile(r"\b(?:DETACH\s+DELETE|DELETE\s+[a-z]\w*\s*\Z|DROP\s+DATABASE)", re.IGNORECASE)
 _QUERY = re.compile(r"\b(?:FLUSHALL|FLUSHDB)\b|dropDatabase", re.IGNORECASE)
 
 
@@ -96,15 +113,26 @@ def destroyed_by(command: Command) -> str | None:
         given = [word.text for word in command.assignments.values()]
         return None if any(_THROWAWAY.search(text) for text in given) else "the database that the migrations belong to"
     if command.program in {"mongo", "mongosh"}:
-        texts = (*command.words, *(redirect.body or "" for redirect in command.redirects))
-        return "a database" if any(_MONGO.search(_LITERAL.sub("''", text)) for text in texts) else None
+        return "a database" if any(_MONGO.search(_LITERAL.sub("''", text)) for text in _texts(command)) else None
     if found := _line(line) or _by_tool(command):
         return found
+    if command.program == "cypher-shell" and any(_CYPHER.search(text) for text in _texts(command)):
+        return "a database"
+    if command.program == "arangosh" and any("._drop" in text or ".truncate(" in text for text in _texts(command)):
+        return "a database"
+    if command.program == "duckdb" and ":memory:" not in command.words and any(sql.destroys(text) for text in _texts(command)):
+        return "rows or tables of a database"
+    if command.program in _TAKES_SQL and any(sql.destroys(word) for word in command.words):
+        return "rows or tables of a server"
     if command.program == "pg_restore" and command.has_flag("c", "--clean") and command.option("-d", "--dbname"):
         return "the tables of a database"
     if command.program in SQL_CLIENTS and any(sql.destroys(text) for text in (*command.words, command.given or "")):
         return "rows or tables of a server"
     return None
+
+
+def _texts(command: Command) -> tuple[str, ...]:
+    return (*command.words, *(redirect.body or "" for redirect in command.redirects), command.given or "")
 
 
 def _by_tool(command: Command) -> str | None:
@@ -139,4 +167,6 @@ def deletes_some(command: Command) -> bool:
     """Whether the client of a server deletes rows under a condition, or single keys: no state shows which."""
     if key_values.deleted(command) == "some":
         return True
+    if _ORM_SHELL.match(" ".join((command.program, *command.words))[:1_000]):
+        return any(_ORM_DELETES.search(text[:100_000]) for text in _texts(command))
     return command.program in SQL_CLIENTS and any(sql.deletes_some(text) for text in (*command.words, command.given or ""))

@@ -27,7 +27,7 @@ class _Use:
 _ENGINES, _COMPOSE = "docker|podman|nerdctl", "docker-compose|podman-compose"
 _KINDS = (
     r"(?:\S*[,/])?(?:ns|namespaces?|pvcs?|persistentvolumeclaims?|pvs?|persistentvolumes?|statefulsets?|sts|deployments?|deploy|"
-    r"all)(?:[,/]\S*)?"
+    r"secrets?|configmaps?|cm|crds?|customresourcedefinitions?|services?|svc|ingress(?:es)?|daemonsets?|all)(?:[,/]\S*)?"
 )
 _KEPT = (
     "bucket|object|db|table|volume|snapshot|log|queue|cluster|file-system|recovery|repositor|image|stack|instance|domain|stream|backup|"
@@ -77,6 +77,53 @@ _USES: tuple[_Use, ...] = (
     _Use(r"mkfs|mkfs\.\w+|mke2fs|mkswap", (r"/dev/\S+",), "a disk"),
     _Use("cryptsetup", ("luksFormat|luksErase|erase",), "a disk"),
     _Use("sgdisk", (), "a disk", ("Z", "--zap-all")),
+    _Use("mdadm", (), "a disk", ("--zero-superblock",)),
+    _Use("nvme", ("format|sanitize",), "a disk"),
+    _Use("btrfs", ("subvolume", "delete|del"), "a file system"),
+    _Use("snapper", ("delete|remove|rm",), "backups"),
+    _Use("timeshift", (), "backups", ("--delete", "--delete-all")),
+    _Use("tarsnap", (), "backups", ("d", "--nuke")),
+    _Use("kopia", ("snapshot|snapshots", "delete|expire"), "backups", ("--delete", "--all-snapshots-for-source")),
+    _Use("duplicity", (r"remove-\S+|cleanup",), "backups", ("--force",)),
+    _Use("lxc|incus", ("delete|rm",), "a virtual machine"),
+    _Use("virsh", ("undefine|vol-delete|pool-delete",), "a virtual machine"),
+    _Use("vagrant", ("destroy",), "a virtual machine"),
+    _Use("multipass", ("delete|purge",), "a virtual machine"),
+    _Use("minikube|colima|limactl", ("delete",), "a cluster of this machine"),
+    _Use("kind|k3d", ("delete", "clusters?"), "a cluster of this machine"),
+    _Use("k3d", ("cluster", "delete|rm"), "a cluster of this machine"),
+    _Use("eksctl|rosa|kops", ("delete", r"cluster|nodegroup|instancegroup|fargateprofile"), "a cluster"),
+    _Use("argocd", ("app|appset|proj|cluster", "delete|rm"), "what a cluster runs"),
+    _Use("pg_dropcluster", (), "a database"),
+    _Use("neo4j-admin", ("database", "delete"), "a database"),
+    _Use("turso", ("db|group", "destroy"), "a database"),
+    _Use("pscale|neonctl|neon", (r"databases?|branch(?:es)?|projects?", "delete"), "a database"),
+    _Use("railway", ("down|delete",), "an application"),
+    _Use("eb", ("terminate",), "an application"),
+    _Use("cf", (r"delete(?:-\S+)?|purge-service-instance",), "an application"),
+    _Use("serverless|sls", ("remove",), "the infrastructure of a stack"),
+    _Use("cdk|cdktf|sst|amplify", ("destroy|remove|delete",), "the infrastructure of a stack"),
+    _Use("sam", ("delete",), "the infrastructure of a stack"),
+    _Use("copilot", ("app|env|svc|job", "delete"), "an application"),
+    _Use(
+        "heroku|vercel|netlify|firebase",
+        (r"apps:destroy|remove|rm|sites:delete|(?:firestore|database|projects):(?:delete|remove)",),
+        "an application",
+    ),
+    _Use("wrangler", (r"(?:kv:)?(?:key|namespace|bulk)|d1|r2|bucket|object|queues", "delete|purge"), "what a cloud keeps"),
+    _Use("wrangler", (r"kv|d1|r2|queues|delete",), "what a cloud keeps", ("--delete",)),
+    _Use("b2", (r"delete-bucket|delete-file-version|rm|bucket|file", r"delete|b2://\S+|\S+"), "a bucket"),
+    _Use("gh|glab|tea|hub", ("repo|repos|release|project", "delete"), "what a code host keeps"),
+    _Use("vault", ("kv", "destroy|delete"), "secrets of the vault"),
+    _Use("vault", ("kv", "metadata", "delete"), "secrets of the vault"),
+    _Use("vault", ("delete",), "secrets of the vault"),
+    _Use("dvc", ("gc",), "versions of data", ("f", "--force")),
+    _Use("celery", ("purge",), "messages of a broker"),
+    _Use("celery", ("amqp", r"queue\.(?:purge|delete)"), "messages of a broker"),
+    _Use("rq", ("empty",), "messages of a broker"),
+    _Use("temporal|tctl", ("workflow|wf|namespace", "terminate|delete"), "workflows of a server"),
+    _Use("ceph", ("osd|fs", "pool|rm", r"delete|rm|\S+"), "a file system"),
+    _Use("gluster", ("volume", "delete"), "a file system"),
     _Use("dd", (r"of=/dev/(?:sd|nvme|vd|xvd|hd|mapper/|md|disk)\S*",), "a disk"),
 )
 _STOPS = frozenset({"exec", "run", "--", "help", "ssh"})

@@ -122,9 +122,8 @@ def _cluster(command: Command) -> Iterator[Contact]:
     verb = operands[0] if operands else ""
     if verb in {"cp", "rsync"} and len(operands) > 2 and ":" in operands[2] and ":" not in operands[1]:
         yield Contact(command, Way.PUBLISH, "", f"{command.program} {verb}", operands[2])
-    elif verb == "exec" and command.has_flag("i", "--stdin"):
-        if _is_fed(command):
-            yield Contact(command, Way.PUBLISH, "", f"{command.program} exec", " ".join(operands[1:3]))
+    elif verb == "exec" and command.has_flag("i", "--stdin") and _is_fed(command):
+        yield Contact(command, Way.PUBLISH, "", f"{command.program} exec", " ".join(operands[1:3]))
 
 
 _VALUED = frozenset({"-n", "--namespace", "-c", "--container", "--context", "--kubeconfig", "--cluster"})

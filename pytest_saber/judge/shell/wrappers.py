@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
 from dataclasses import dataclass
@@ -137,7 +138,12 @@ _REMOTE_EXEC = re.compile(
     r"kubectl (?:\S+ )*?exec (?:\S+ )*?-- |"
     r"heroku run (?:-\S+ (?:\S+ )?)*|fly(?:ctl)? ssh console -C |vagrant ssh -c "
 )
-SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd", "cqlsh"})
+SQL_CLIENTS = frozenset(
+    [
+        *("psql", "mysql", "mariadb", "cockroach", "clickhouse-client", "sqlcmd", "cqlsh", "pgcli", "mycli", "usql", "snowsql"),
+        *("trino", "presto", "beeline", "hive", "impala-shell", "isql", "vsql", "sqlplus", "mssql-cli", "ysqlsh"),
+    ]
+)
 """Of database servers."""
 KEY_VALUE_CLIENTS = frozenset({"redis-cli", "valkey-cli", "keydb-cli", "dragonfly-cli", "iredis"})
 PIPES_TO_SERVERS = frozenset({"nc", "ncat", "netcat", "telnet", "socat"})
@@ -277,6 +283,9 @@ def elsewhere(program: str, words: tuple[str, ...]) -> str:
         while host < len(words) and words[host].startswith("-"):
             host += 2 if re.fullmatch(r"-[BbcDEeFIiJLlmOopQRSWw]", words[host]) else 1
         return " ".join(words[host + 1 :])
+    if program == "ansible":
+        options = {"-a", "--args"}
+        return next((value for option, value in itertools.pairwise(words) if option in options), "")
     line = " ".join((program, *words))
     match = _REMOTE_EXEC.match(line)
     return line[match.end() :] if match is not None else ""
