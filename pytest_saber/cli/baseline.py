@@ -19,6 +19,10 @@ HELP = "make a baseline of a former session's report, show one, or compare two"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `from-json`, `from-junit`, `show` and `diff`."""
+    parser.epilog = (
+        "Exit codes: 0, 2 a usage error, or a session of which no baseline can be made; `diff`: 1 the second is a regression, "
+        "11 that cannot be told."
+    )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, what in (("from-json", "a JSON report (--saber-json)"), ("from-junit", "a JUnit file (--junitxml)")):
         action = actions.add_parser(name, help=f"make a baseline of {what}")

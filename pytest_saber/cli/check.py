@@ -23,6 +23,10 @@ HELP = "run the reference trajectories of tasks and check their verdicts"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.epilog = (
+        "Exit codes: 0 every verdict is what the task declares, 1 one is not, 2 a usage error, a task that cannot be read "
+        "or an engine that cannot be reached."
+    )
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
     parser.add_argument("-k", dest="select", default="*", metavar="GLOB", help="only tasks whose `id[variant]` or id matches")
     parser.add_argument("--jobs", type=count(MOST_JOBS), default=min(4, os.cpu_count() or 1), metavar="N", help="runs at once")

@@ -12,6 +12,9 @@ HELP = "look for giveaway words, near-duplicates, unused secrets, unreached chec
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.epilog = (
+        "Exit codes: 0 there is nothing to say, 1 there is (broken files and duplicate ids included), 2 a usage error."
+    )
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
     parser.add_argument("--ignore", action="append", default=[], metavar="CODE", help="leave out the rule with this code")
 

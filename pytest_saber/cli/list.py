@@ -20,6 +20,10 @@ HELP = "list tasks and their variants"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.epilog = (
+        "Exit codes: 0, 1 when a file cannot be loaded or an id occurs twice (what can be loaded is listed all the same), "
+        "2 a usage error."
+    )
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("tasks")], help="task files or folders (default: tasks)")
     parser.add_argument("--json", action="store_true", help='print {"tasks": [...]}')
 

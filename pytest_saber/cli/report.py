@@ -12,6 +12,10 @@ HELP = "show a JSON report (--saber-json) in the terminal or as Markdown"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the report, its form, and the baseline that marks known harm."""
+    parser.epilog = (
+        "Exit codes: 0 whatever the report says (`pytest-saber merge` decides), 2 for a file that is no report or contradicts "
+        "itself. A rule of the gate that the runs contradict is computed again, and a note says so."
+    )
     parser.add_argument("report", type=Path, metavar="FILE")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="mark harm that this baseline knows")

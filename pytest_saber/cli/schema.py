@@ -10,6 +10,7 @@ HELP = "print the JSON Schema of the task format"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.epilog = "Exit code 0."
     parser.add_argument("--markdown", action="store_true", help="print the reference page (docs/task-format.md) instead")
 
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = (
         "Texts of agents and workspaces are shown with control and invisible characters escaped, and shortened unless "
-        "--full is given."
+        "--full is given. Exit codes: 0 whatever the run did, 2 when it cannot be read or several are named."
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run, or its evidence.json")
     parser.add_argument("--events", metavar="A-B", help="only the events of these numbers (7, 3-9, 20-)")
