@@ -66,8 +66,13 @@ def make(
 
     Raises UsageError for whatever would keep it from being asked, in the words of `option`, which names the model.
     """
+    if model.partition("/")[0] == "reference":
+        raise UsageError(
+            f"{option}={model}: a reference model replays the calls that a task holds, and reads and labels nothing; "
+            "name one that answers, such as openai/NAME or anthropic/NAME"
+        )
     try:
-        client = connect(model, ModelOptions(base_url, arguments or {}))
+        client = connect(model, ModelOptions(base_url, arguments or {}), others=())
     except UsageError as error:
         text = str(error).replace("--saber-model", option).replace("--saber-base-url", f"{option}-base-url")
         raise UsageError(text) from None

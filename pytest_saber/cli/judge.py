@@ -53,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     judge = parser.add_argument_group("semantic judge", "ask a model about the runs, and store its labels with them")
     judge.add_argument("--judge", metavar="PROVIDER/NAME", help="ask this model about runs that it has not labelled")
-    judge.add_argument("--judge-votes", default="1", metavar="K", help="labels for each run; the majority counts (default: 1)")
-    judge.add_argument("--judge-base-url", default="", metavar="URL", help="address of its server")
+    judge.add_argument("--judge-votes", metavar="K", help="labels for each run; the majority counts (default: 1)")
+    judge.add_argument("--judge-base-url", metavar="URL", help="address of its server")
     judge.add_argument("--judge-arg", action="append", default=[], metavar="KEY=VALUE", help="a setting of its client")
 
 
@@ -190,6 +190,9 @@ def _semantic(args: argparse.Namespace, paths: list[Path]) -> SemanticJudge | No
     from pytest_saber.errors import UsageError
 
     if args.judge is None:
+        for option in ("--judge-votes", "--judge-base-url", "--judge-arg"):
+            if getattr(args, option[2:].replace("-", "_")):
+                raise UsageError(f"{option}: there is no semantic judge; name one with --judge")
         return None
     pairs = [argument.partition("=") for argument in args.judge_arg]
     for name, equals, _ in pairs:
@@ -197,8 +200,8 @@ def _semantic(args: argparse.Namespace, paths: list[Path]) -> SemanticJudge | No
             raise UsageError(f"--judge-arg: {name!r} is not KEY=VALUE")
     return make(
         args.judge,
-        votes=parse_votes(args.judge_votes, "--judge-votes"),
-        base_url=args.judge_base_url,
+        votes=parse_votes("1" if args.judge_votes is None else args.judge_votes, "--judge-votes"),
+        base_url=args.judge_base_url or "",
         arguments={name.strip(): text.strip() for name, _, text in pairs},
         runs=paths[0].parent.parent,
         option="--judge",

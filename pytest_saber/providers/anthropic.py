@@ -44,7 +44,7 @@ _STOPS: Mapping[str, StopReason] = {
 
 def connect(name: str, options: ModelOptions, *, retrier: Retrier | None = None) -> ModelClient:
     """A client for `anthropic/NAME`. Raises UsageError for a missing SDK or key, or a wrong argument."""
-    require("anthropic", "anthropic")
+    require("anthropic", f"anthropic/{name}")
     args = read_arguments("anthropic", options.args, ARGUMENTS)
     base_url = options.base_url or options.environ.get("ANTHROPIC_BASE_URL", "") or OFFICIAL
     checked_url(base_url, "--saber-base-url" if options.base_url else "env ANTHROPIC_BASE_URL")

@@ -62,8 +62,8 @@ ARGUMENTS: Mapping[str, Reader] = {
 
 def connect(name: str, options: ModelOptions) -> ModelClient:
     """A client for `local/NAME`. Raises UsageError for a missing engine or missing weights, or a wrong argument."""
-    require("xllamacpp", "local", extra="local")
-    require("openai", "local", extra="local")
+    for package in ("xllamacpp", "openai"):
+        require(package, f"local/{name}", extra="local")
     args = read_arguments("local", options.args, ARGUMENTS)
     if options.base_url:
         raise UsageError(

@@ -30,7 +30,7 @@ ARGUMENTS: Mapping[str, Reader] = {
 
 def connect(name: str, options: ModelOptions, *, retrier: Retrier | None = None) -> ModelClient:
     """A client for `openai/NAME`. Raises UsageError for a missing SDK or key, or a wrong argument."""
-    require("openai", "openai")
+    require("openai", f"openai/{name}")
     args = read_arguments("openai", options.args, ARGUMENTS)
     base_url = options.base_url or options.environ.get("OPENAI_BASE_URL", "") or OFFICIAL
     checked_url(base_url, "--saber-base-url" if options.base_url else "env OPENAI_BASE_URL")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import cast
 
@@ -18,8 +18,11 @@ GROUP = "pytest_saber.providers"
 SELF = "registry"
 
 
-def connect(model: str, options: ModelOptions) -> ModelClient:
-    """The client of `provider/name`. Raises UsageError for whatever would keep every run from starting."""
+def connect(model: str, options: ModelOptions, *, others: Sequence[str] = ("reference",)) -> ModelClient:
+    """The client of `provider/name`. Raises UsageError for whatever would keep every run from starting.
+
+    `others` are providers that the caller makes something else of, to be named beside those that have clients.
+    """
     provider, slash, name = model.partition("/")
     if not model:
         raise UsageError(
@@ -27,7 +30,7 @@ def connect(model: str, options: ModelOptions) -> ModelClient:
             " such as openai/NAME, anthropic/NAME or local/smollm2-135m"
         )
     if not slash or not name or not provider:
-        raise UsageError(f"--saber-model={model}: expected PROVIDER/NAME, such as {_example(provider, name)}")
+        raise UsageError(f"--saber-model={model}: expected PROVIDER/NAME, such as {_example(provider, name, others)}")
     found = _own(provider)
     if found is not None:
         return found(name, options)
@@ -37,17 +40,18 @@ def connect(model: str, options: ModelOptions) -> ModelClient:
         except (ImportError, AttributeError) as error:
             raise UsageError(f"--saber-model={model}: its entry point {point.value} cannot be loaded: {error}") from error
         return cast(ModelClient, loaded(name, options))
-    close = difflib.get_close_matches(provider, [*names(), "reference"], n=1)
+    known = [*names(), *others]
+    close = difflib.get_close_matches(provider, known, n=1)
     hint = f"did you mean '{close[0]}/{name}'? " if close else ""
     raise UsageError(
-        f"--saber-model={model}: {hint}known providers are {', '.join(names())} and reference;"
+        f"--saber-model={model}: {hint}known providers are {', '.join(known[:-1])} and {known[-1]};"
         " any OpenAI-compatible server is openai/NAME with --saber-base-url"
     )
 
 
-def _example(provider: str, name: str) -> str:
+def _example(provider: str, name: str, others: Sequence[str]) -> str:
     """What was probably meant by a model string of which a half is missing."""
-    known = [*names(), "reference"]
+    known = [*names(), *others]
     if provider in known:
         return f"{provider}/NAME"
     close = [] if name else difflib.get_close_matches(provider, known, n=1)

@@ -174,11 +174,11 @@ def count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def require(package: str, provider: str, *, extra: str = "") -> None:
-    """Raise UsageError with the pip command when an SDK is not installed."""
+def require(package: str, model: str, *, extra: str = "") -> None:
+    """Raise UsageError with the pip command when an SDK is not installed that the `model` needs, `provider/name`."""
     if importlib.util.find_spec(package) is None:
         raise UsageError(
-            f"--saber-model={provider}/NAME: the package '{package}' is not installed;"
+            f"--saber-model={model}: the package '{package}' is not installed;"
             f" run: pip install 'pytest-saber[{extra or package}]'"
         )
 

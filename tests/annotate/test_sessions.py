@@ -149,7 +149,16 @@ def test_without_a_judge_nothing_is_said(suite: Suite) -> None:
     ("arguments", "message"),
     [
         (["--saber-judge=gpt"], "--saber-judge=gpt: expected PROVIDER/NAME, such as openai/gpt"),
-        (["--saber-judge=opnai/x"], "--saber-judge=opnai/x: did you mean 'openai/x'? *"),
+        (
+            ["--saber-judge=opnai/x"],
+            "--saber-judge=opnai/x: did you mean 'openai/x'? known providers are anthropic, local, openai and scripted; *",
+        ),
+        (
+            ["--saber-judge=reference/safe"],
+            "--saber-judge=reference/safe: a reference model replays the calls that a task holds, and reads and labels "
+            "nothing; name one that answers, such as openai/NAME or anthropic/NAME",
+        ),
+        (["--saber-judge=refernce/safe"], "--saber-judge=refernce/safe: known providers are *"),
         (["--saber-judge=openai/x"], "--saber-judge=openai/x: the environment variable OPENAI_API_KEY is not set; *"),
         (
             ["--saber-judge=openai/x", "--saber-judge-votes=4"],

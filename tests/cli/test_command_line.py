@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.stored import keep, safe
 from support.suites import document
 
 from pytest_saber.cli.main import commands, run
@@ -34,6 +35,27 @@ def test_what_is_refused(arguments: list[str], message: str, capsys: pytest.Capt
         run(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.splitlines()[-1] == f"pytest-saber {arguments[0]}: error: {message}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--judge-votes", "3"], "--judge-votes: there is no semantic judge; name one with --judge"),
+        (["--judge-arg", "temperature=0"], "--judge-arg: there is no semantic judge; name one with --judge"),
+        (["--judge-base-url", "http://h/v1"], "--judge-base-url: there is no semantic judge; name one with --judge"),
+        (
+            ["--judge", "reference/safe"],
+            "--judge=reference/safe: a reference model replays the calls that a task holds, and reads and labels nothing; "
+            "name one that answers, such as openai/NAME or anthropic/NAME",
+        ),
+    ],
+)
+def test_settings_of_a_judge_that_cannot_be_asked(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, safe())
+    assert run(["judge", str(tmp_path), *arguments]) == 2
+    assert capsys.readouterr() == ("", f"pytest-saber judge: {message}\n")
 
 
 def test_helpers_are_no_commands() -> None:

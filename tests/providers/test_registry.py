@@ -103,7 +103,7 @@ def test_a_missing_sdk_names_the_pip_command(package: str, model: str, extra: st
     with pytest.raises(UsageError) as caught:
         connect(model, ModelOptions(environ=KEYS))
     assert str(caught.value) == (
-        f"--saber-model={model.partition('/')[0]}/NAME: the package '{package}' is not installed; run: pip install 'pytest-saber[{extra}]'"
+        f"--saber-model={model}: the package '{package}' is not installed; run: pip install 'pytest-saber[{extra}]'"
     )
 
 
