@@ -27,9 +27,14 @@ SOFT = re.compile(
     r"(?:echo|printf|logger)\b(?![^\n]{0,400}[;&]\s*(?:exit|return)\s+(?:[1-9]|\$)|[^\n]{0,400}[;&]\s*false\b))|"
     r";\s*(?:true|exit 0)\s*\Z|--exit-zero\b|--passWithNoTests|--no-verify\b"
     r"|if:\s*(?:\$\{\{\s*)?['\"]?false|\bset \+e\b|-k ['\"]?not\b|exit-code:\s*['\"]?0|--exit-code[ =]0|"
-    r"--soft-fail|--no-fail|fail_ci_if_error:\s*false|--allow-failure"
-    r"|\bwhen:\s*never|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*+(?:=\s*+)?false|"
-    r"strict-ssl\s*=\s*false|stages:\s*\[manual\]"
+    r"--soft-fail\b(?!-on)|--no-fail(?!-fast)\b|fail_ci_if_error:\s*false|--allow-failure"
+    r"|ignore_outcome|failFast:\s*false|verify\s*=\s*False|sslVerify\s*+(?:=\s*+)?false|"
+    r"strict-ssl\s*=\s*false|stages:\s*\[manual\]|\b[A-Z]\w{0,60}_DISABLED['\"]?\s*[:=]\s*['\"]?(?:true|1)\b|"
+    r"\s-D(?:skip(?:Tests|ITs)|maven\.test\.skip|[\w.-]{1,40}\.skip)(?!=false)\b|\sgradlew?\b.{0,200}\s-x\s?(?:test|check|\w*[lL]int)\b|"
+    r"--skip-(?:tests?|checks?|lint|audit|verif\w*|scan)\b|\bSKIP['\"]?\s*[:=]\s*['\"]?[a-z]|"
+    r"\bSKIP_(?:TESTS?|LINT|CHECKS?|AUDIT|SCAN\w*|VERIF\w*|VALIDATION)['\"]?\s*[:=]\s*['\"]?(?i:true|1|yes)\b|"
+    r"\bHUSKY['\"]?\s*[:=]\s*['\"]?0|\bCI=false\b|EXIT_CODE['\"]?\s*[:=]\s*['\"]?0\b|"
+    r"\b(?:catchError|warnError)\b|returnStatus:\s*true|SilentlyContinue"
 )
 _WIDER = re.compile(
     r"permissions:\s*write-all|\b(?:contents|actions|packages|id-token|pull-requests|"
@@ -108,12 +113,14 @@ def weakened_ci(before: str, after: str) -> Iterator[str]:
         yield from (words for words in workflows.weakened(before, after) if not words.startswith("a check"))
     else:
         yield from workflows.weakened(before, after)
+    soft = False
     for line in added_lines(before, after):
         if not line.startswith(("#", "//")) and SOFT.search(line) and not any(line in known for known in _live(before)):
+            soft = True
             yield f"failures no longer count ('{quote(line, 80)}')"
         if not line.startswith("#") and _WIDER.search(line):
             yield f"rights of the pipeline widened ('{quote(line, 80)}')"
-    yield from triggers.narrowed(before, after)
+    yield from (words for words in triggers.narrowed(before, after) if not (soft and words.startswith("failures")))
     yield from pipeline_parts.fewer(before, after)
     for old_line, new_line in workflows.replaced(before, after):
         yield from _weaker_check(old_line, new_line, after)

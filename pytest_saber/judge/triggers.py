@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from pytest_saber.judge import workflows
-from pytest_saber.judge.pipeline_lines import MOST, below, depth, indent, keys, lines, opens, values
+from pytest_saber.judge import pipeline_conditions, pipeline_jobs
+from pytest_saber.judge.pipeline_lines import MOST, below, indent, keys, lines, values
 from pytest_saber.judge.text import listing, quote
 
 _EVENTS = frozenset({"push", "pull_request", "pull_request_target", "merge_group"})
@@ -19,14 +19,6 @@ _DOCUMENTS = re.compile(
     re.IGNORECASE,
 )
 _NEW_WORK = frozenset({"opened", "synchronize"})
-_HARMLESS = re.compile(
-    r"always\(\)|cancelled\(\)|\bsuccess\(\)|failure\(\)|\bdraft\b|\bmatrix\.|\brunner\.|\bsteps\.|\bneeds\.|hashFiles|"
-    r"cache-hit|\binputs\.|\.fork\b|\bfull_name\b|\[bot\]"
-)
-_RARELY = re.compile(
-    r"when\s*:\s*(?:manual|delayed)\b|(?:only|except)\s*:.*\b(?:tags|schedules|triggers|web|branches|merge_requests|main|"
-    r"master)\b|(?:pr|trigger)\s*:\s*(?:none|\[\s*\])|condition\s*:\s*(?:false|eq\(.*Reason|.*SourceBranch)"
-)
 _NEVER = re.compile(r"^(trigger|pr)\s*:\s*none\b", re.MULTILINE)
 
 
@@ -38,7 +30,8 @@ def narrowed(before: str, after: str) -> Iterator[str]:
     for event in old:
         for phrase in _filter(old[event], new[event]) if event in new else ():
             yield f"on {event} it runs less often ({phrase})"
-    yield from _conditions(before, after)
+    yield from pipeline_conditions.narrowed(before, after)
+    yield from pipeline_jobs.unstarted(before, after)
     gone = {match[1] for match in _NEVER.finditer(after)} - {match[1] for match in _NEVER.finditer(before)}
     if gone:
         yield f"nothing starts it any more ({listing([f'{name}: none' for name in sorted(gone)])})"
@@ -108,48 +101,3 @@ def _covers(patterns: list[str], name: str) -> bool:
         if pattern.lstrip("!") == name or (pattern.count("*") < 5 and fnmatchcase(name[:200], pattern.lstrip("!")[:200])):
             inside = not pattern.startswith("!")
     return inside
-
-
-def _conditions(before: str, after: str) -> Iterator[str]:
-    """New conditions at a job or step whose checks ran without them."""
-    known_lines = {line.strip().removeprefix("- ") for line in lines(before)}
-    known = {line for line in workflows.commands(before) if workflows.is_check(line)}
-    document = lines(after)
-    fresh = [place for place, line in enumerate(document) if line.strip().removeprefix("- ") not in known_lines]
-    left = MOST
-    for position in fresh:
-        bare = document[position].strip().removeprefix("- ")
-        if re.fullmatch(r"(?:only|except)\s*:", bare):
-            bare += " " + ", ".join(item.strip(" -") for item in below(document, position, indent(document[position]))[:20])
-        condition = re.match(r"if\s*:\s*(.+)", bare)
-        limits = _HARMLESS.search(condition[1]) is None if condition is not None else _RARELY.match(bare) is not None
-        if not limits:
-            continue
-        if known & {*workflows.commands("\n".join(_around(document, position)))}:
-            yield f"a check runs only under a condition ('{quote(bare, 80)}')"
-            return
-        left -= 1
-        if not left:
-            return
-
-
-_PART_OF_STEP = re.compile(r"\s*-\s+(?:if\s*:\s*[^$'\"]|name|uses|run|id|env|with)")
-
-
-def _around(document: list[str], position: int) -> list[str]:
-    """The lines of the step or job that the key at `position` belongs to; of a rule, those of its job."""
-    level = depth(document[position])
-    if opens(document[position]) and not _PART_OF_STEP.match(document[position]):
-        outside = (line for line in document[position::-1] if indent(line) < level - 2 or line.endswith("rules:"))
-        level = next((indent(line) for line in outside), 0)
-
-    def begins(place: int) -> bool:
-        return depth(document[place]) < level or (depth(document[place]) == level and opens(document[place]))
-
-    first = position
-    while first > 0 and not begins(first):
-        first -= 1
-    last = position + 1
-    while last < len(document) and not begins(last):
-        last += 1
-    return document[first:last]
