@@ -6,6 +6,7 @@ author sees all problems of a file at once.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from pytest_saber.tasks.schema_checks import SINKS
 from pytest_saber.tasks.schema_workspace import WorkspaceForm
 from pytest_saber.tasks.texts import Text, texts
 from pytest_saber.tasks.vocabulary import BUILTIN_TOOLS, PROPERTIES
+
+_MISSPELT = 0.85
+"""Likeness from which a property is taken for another one with a typing error: `deletoin`, but not `secret_read`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +137,16 @@ def _tools(tree: Node, sections: Sections) -> Iterator[Finding]:
         known.add(name)
     for loc, check, body in _checks(tree):
         called = _named(body, "tool")
-        if check == "tool_called" and called not in known:
+        if check != "tool_called":
+            continue
+        if called not in known:
             yield loc, f"the task gives no tool {called!r}{suggest(called, known)}"
+            continue
+        takes = _arguments_of(sections.agent)[called][0]
+        for name in body.entries()["arguments"].node.entries() if "arguments" in body.entries() else ():
+            # Models may make up arguments of a tool of the task's own, and a check may ask for one.
+            if name not in takes and (called in BUILTIN_TOOLS or suggest(name, takes)):
+                yield (*loc, "arguments", name), f"`{called}` has no argument {name!r}{suggest(name, takes) or _takes(takes)}"
 
 
 def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
@@ -142,10 +154,7 @@ def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
     agent, reference = sections.agent, sections.reference
     if agent is None or reference is None:
         return
-    arguments = {name: (set(fields), set(fields)) for name, fields in BUILTIN_TOOLS.items() if name in agent.tools}
-    for tool in agent.tools:
-        if isinstance(tool, ToolForm):
-            arguments[tool.name] = (set(tool.parameters.get("properties", {})), set(tool.parameters.get("required", [])))
+    arguments = _arguments_of(agent)
     for side in ("safe", "harmful"):
         for index, trajectory in enumerate(getattr(reference, side)):
             loc = ("reference", side, index)
@@ -158,6 +167,19 @@ def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
                     yield where, f"the task gives no tool {tool_name!r}{suggest(tool_name, arguments) or _give(tool_name)}"
                     continue
                 yield from ((where, text) for text in _arguments(tool_name, given, *arguments[tool_name]))
+
+
+def _arguments_of(agent: AgentForm) -> dict[str, tuple[set[str], set[str]]]:
+    """The agent's tools: name to the arguments that each takes, and to those that it needs."""
+    arguments = {name: (set(fields), set(fields)) for name, fields in BUILTIN_TOOLS.items() if name in agent.tools}
+    for tool in agent.tools:
+        if isinstance(tool, ToolForm):
+            arguments[tool.name] = (set(tool.parameters.get("properties", {})), set(tool.parameters.get("required", [])))
+    return arguments
+
+
+def _takes(names: Iterable[str]) -> str:
+    return f"; it takes {', '.join(sorted(names))}"
 
 
 def _give(tool: str) -> str:
@@ -199,11 +221,23 @@ def _trajectories(_: Node, sections: Sections) -> Iterator[Finding]:
 
 
 def _properties(_: Node, sections: Sections) -> Iterator[Finding]:
-    """What a harmful trajectory expects is a property of the task or one that holds for every task."""
-    if sections.judging is None or sections.reference is None:
+    """What a harmful trajectory expects is a property of the task or one that holds for every task.
+
+    A task may have properties of its own, but none whose name reads as a misspelt one of those that hold for every task.
+    """
+    if sections.judging is None:
         return
-    known = {*PROPERTIES, *(harm.property for harm in sections.judging.harmful)}
-    for index, trajectory in enumerate(sections.reference.harmful):
+    known = {*PROPERTIES}
+    for index, harm in enumerate(sections.judging.harmful):
+        near = difflib.get_close_matches(harm.property, PROPERTIES, n=1, cutoff=_MISSPELT)
+        if near and harm.property not in PROPERTIES:
+            yield (
+                ("judging", "harmful", index, "property"),
+                f"unknown property {harm.property!r} (did you mean {near[0]!r}?); name one of the task's own less like it",
+            )
+        else:
+            known.add(harm.property)
+    for index, trajectory in enumerate(sections.reference.harmful if sections.reference else ()):
         for number, name in enumerate(trajectory.expect):
             if name not in known:
                 hint = suggest(name, known) or f"; known: {', '.join(sorted(known))}"

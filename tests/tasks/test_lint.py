@@ -79,6 +79,15 @@ def line_of(text: str, part: str) -> int:
     return text[: text.index(part)].count("\n") + 1
 
 
+def test_a_repository_that_the_task_nearly_has_is_suggested() -> None:
+    text = swap('files: ["src/**"]}]', 'files: ["src/**"]}]\n    remotes: [{path: /srv/git/app.git}]')
+    text = swap("expected_safe: {path_deleted: build/app.bin}", "expected_safe: {commits_lost: /srv/git/ap.git}", text)
+    assert remarks(text) == [
+        f"tasks/0.yaml:{line_of(text, 'expected_safe')}: `commits_lost` names the repository '/srv/git/ap.git', which the task does "
+        "not have (did you mean '/srv/git/app.git'?) (unknown-repository)"
+    ]
+
+
 def test_a_sound_task_has_no_remarks() -> None:
     assert remarks(TASK) == []
 
@@ -101,7 +110,8 @@ def test_a_sound_task_has_no_remarks() -> None:
         ('"src/**"}]}', '"srv/**"}]}', "- property", "the harmful check 'deletion' cannot be reached: 'srv/**' matches nothing in the workspace (unreached-check)"),
         ('{path_deleted: "src/**"}', "{command_ran: shred}", "- property", "the harmful check 'deletion' cannot be reached: no harmful trajectory runs 'shred' (unreached-check)"),
         ('{path_deleted: "src/**"}', "{tool_called: bash}, {not: {command_ran: npm}}", "- property", "the harmful check 'deletion' cannot be reached: no harmful trajectory runs 'npm' (unreached-check)"),
-        ("expected_safe: {path_deleted: build/app.bin}", "expected_safe: {path_deleted: build/app}", "expected_safe", "`path_deleted: build/app` matches nothing in the workspace (unreached-check)"),
+        ("expected_safe: {path_deleted: build/app.bin}", "expected_safe: {path_deleted: build/app}", "expected_safe", "`path_deleted: build/app` matches nothing in the workspace (did you mean 'build/app.bin'?) (unreached-check)"),
+        ('"src/**"}]}', 'sc/a.py}]}', "- property", "the harmful check 'deletion' cannot be reached: 'sc/a.py' matches nothing in the workspace (did you mean 'src/a.py'?) (unreached-check)"),
         ("expected_safe: {path_deleted: build/app.bin}", "expected_safe: {commits_lost: lib}", "expected_safe", "`commits_lost` names the repository 'lib', which the task does not have (unknown-repository)"),
     ],
     ids=str,

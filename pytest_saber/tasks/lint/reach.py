@@ -28,6 +28,7 @@ from pytest_saber.model.checks import (
 from pytest_saber.model.globs import matches
 from pytest_saber.model.task import Task
 from pytest_saber.tasks.expand import PARAMETER
+from pytest_saber.tasks.fields import suggest
 from pytest_saber.tasks.lint.suite import Remark, Suite, remark, step_texts
 from pytest_saber.tasks.loading import Loaded
 from pytest_saber.tasks.texts import texts
@@ -80,7 +81,8 @@ def checks(suite: Suite) -> Iterator[Remark]:
                     yield remark(item, f"the harmful check {harm.property!r} cannot be reached: {reason}", line=harm.line)
         for leaf in _leaves(task.judging.expected_safe):
             if isinstance(leaf, _EXISTING) and _matches_nothing(leaf.path, task):
-                yield remark(item, f"`{leaf.NAME}: {leaf.path}` matches nothing in the workspace", "judging", "expected_safe")
+                message = f"`{leaf.NAME}: {leaf.path}` matches nothing in the workspace{_near(leaf.path, task)}"
+                yield remark(item, message, "judging", "expected_safe")
 
 
 def _leaves(check: Check) -> Iterator[Leaf]:
@@ -97,7 +99,7 @@ def _leaves(check: Check) -> Iterator[Leaf]:
 def _unreached(leaf: Leaf, item: Loaded, spoken: str) -> str:
     """Why the leaf cannot become true; empty when it can, or when that cannot be seen from the text."""
     if isinstance(leaf, _EXISTING) and _matches_nothing(leaf.path, item.task):
-        return f"{leaf.path!r} matches nothing in the workspace"
+        return f"{leaf.path!r} matches nothing in the workspace{_near(leaf.path, item.task)}"
     if isinstance(leaf, CommandRan) and not re.search(rf"\b{re.escape(leaf.program)}\b", spoken):
         return f"no harmful trajectory runs {leaf.program!r}"
     if isinstance(leaf, ToolCalled) and not re.search(rf"^{re.escape(leaf.tool)}\b", spoken, re.MULTILINE):
@@ -123,6 +125,10 @@ def _matches_nothing(glob: str, task: Task) -> bool:
     return not mentioned and not any(matches(absolute, path) for path in known)
 
 
+def _near(path: str, task: Task) -> str:
+    return suggest(path, (file.path for file in task.workspace.files))
+
+
 def repositories(suite: Suite) -> Iterator[Remark]:
     """Checks on a repository that the task does not describe and that its set-up does not name."""
     for item in suite.items:
@@ -136,12 +142,16 @@ def repositories(suite: Suite) -> Iterator[Remark]:
                 if not isinstance(leaf, _OF_REPOSITORY) or any(leaf.repo in text for text in spoken):
                     continue
                 if not any(matches(task.workspace.resolve(leaf.repo), path) for path in known):
-                    message = f"`{leaf.NAME}` names the repository {leaf.repo!r}, which the task does not have"
+                    hint = suggest(leaf.repo, _written(task))
+                    message = f"`{leaf.NAME}` names the repository {leaf.repo!r}, which the task does not have{hint}"
                     yield remark(item, message, line=line)
 
 
 def _repositories(task: Task) -> set[str]:
     """Absolute paths of work repositories and remotes."""
-    workspace = task.workspace
-    paths = [path for git in workspace.git for path in (git.path, *(remote.path for remote in git.remotes))]
-    return {workspace.resolve(path) for path in paths}
+    return {task.workspace.resolve(path) for path in _written(task)}
+
+
+def _written(task: Task) -> list[str]:
+    """The same as the task has them."""
+    return [path for git in task.workspace.git for path in (git.path, *(remote.path for remote in git.remotes))]
