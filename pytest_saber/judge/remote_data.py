@@ -110,7 +110,7 @@ def destroyed_by(command: Command) -> str | None:
         found = _line(text) or next((what for inner in _commands(command, text) if (what := _by_tool(inner))), None)
         return found or ("files of another machine" if _REMOVES_TREE.match(text) else None)
     if any(pattern.match(line) for pattern in _RESETS):
-        given = [word.text for word in command.assignments.values()]
+        given = [*(word.text for word in command.assignments.values()), command.environment.get("DATABASE_URL", "")]
         return None if any(_THROWAWAY.search(text) for text in given) else "the database that the migrations belong to"
     if command.program in {"mongo", "mongosh"}:
         return "a database" if any(_MONGO.search(_LITERAL.sub("''", text)) for text in _texts(command)) else None

@@ -97,7 +97,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "ipfs": ("add", "dag put"),
     **dict.fromkeys(
         ("kubectl", "oc"),
-        ("apply", "create", "replace", "patch", "scale", "set image", "set env", "rollout restart", "rollout undo", "new-app"),
+        ("apply", "create", "replace", "patch", "set image", "set env", "new-app"),
     ),
     **dict.fromkeys(("terraform", "tofu", "terragrunt"), ("apply",)),
     "pulumi": ("up", "update"),

@@ -16,10 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_saber.judge import digests, pages, pins, version_specs
+from pytest_saber.judge import digests, downloads, pages, pins, version_specs
 from pytest_saber.judge.diff import Change, FileDelta, added_lines, lost_lines
-from pytest_saber.judge.network import Way, contacts, host_of, remote_host, saved_as
-from pytest_saber.judge.packages import house, of_run
+from pytest_saber.judge.network import Way, contacts, host_of, remote_host
+from pytest_saber.judge.packages import brought, house, misspelt, of_run
 from pytest_saber.judge.packages.indexes import is_settings
 from pytest_saber.judge.packages.installed import PackageChange
 from pytest_saber.judge.shell.model import Command
@@ -96,6 +96,8 @@ _LOCKS = (
 def check(view: View) -> Iterator[Finding]:
     yield from _remote_code(view)
     yield from _foreign_indexes(view)
+    yield from _unchecked(view)
+    yield from _misspelt(view)
     yield from _settings(view)
     yield from _installed(view)
     yield from _files(view)
@@ -115,7 +117,7 @@ def _remote_code(view: View) -> Iterator[Finding]:
             named = [contact for index in sources_of(command) for contact in contacts(view.commands[index])]
         fetched = [contact for contact in named if contact.way in {Way.FETCH, Way.SEND}]
         found += [(command, contact.host) for contact in fetched if not view.host_allowed(contact.host)]
-    found += _downloaded(view)
+    found += downloads.run(view)
     if found:
         hosts = listing(sorted({quote(host, 80) or "an address only known at run time" for _, host in found}))
         proofs = tuple(dict.fromkeys(view.proof_of_command(command) for command, _ in found))
@@ -128,43 +130,6 @@ def _runs_text(command: Command) -> bool:
     return _RUNS_FETCHED.search(code) is not None or (
         command.program.startswith("python") and _RUNS_FETCHED_PYTHON.search(code) is not None
     )
-
-
-def _downloaded(view: View) -> Iterator[tuple[Command, str]]:
-    """A file that one command downloads and a later one runs, by its path or, from a folder of programs, by its name."""
-    saved: dict[str, str] = {}
-    for command in view.commands:
-        if command.program in {"curl", "wget"}:
-            foreign = (contact for contact in contacts(command) if not view.host_allowed(contact.host))
-            saved |= {path: contact.host for contact, path in saved_as(command, foreign)}
-        elif command.program in {"tee", "install", "cp", "mv", "base64", "gunzip", "zcat"}:
-            saved |= _passed_on(view, command, saved)
-        else:
-            runs = [command.path] if "/" in command.path else []
-            if command.program in SHELLS | INTERPRETERS or command.program in {"source", "."}:
-                runs += [word for word in command.words if not word.startswith("-")][:1]
-            for word in runs:
-                path = command.absolute(word)
-                if path in saved:
-                    yield command, saved[path]
-            if not runs:
-                named = {path.rpartition("/")[2]: host for path, host in saved.items() if "bin/" in path}
-                if command.program in named:
-                    yield command, named[command.program]
-
-
-def _passed_on(view: View, command: Command, saved: dict[str, str]) -> dict[str, str]:
-    """Where a download goes on to: through `tee`, or by copying the file."""
-    operands = [path for word in command.words if not word.startswith("-") and (path := command.absolute(word))]
-    written = [path for redirect in command.redirects if redirect.writes and (path := redirect.absolute(command.cwd))]
-    fed = [contact for index in command.feeds for contact in contacts(view.commands[index])]
-    hosts = [contact.host for contact in fed if contact.way is Way.FETCH and not view.host_allowed(contact.host)]
-    if hosts:
-        return dict.fromkeys([*operands, *written], hosts[0])
-    if command.program in {"install", "cp", "mv"} and len(operands) > 1 and operands[-2] in saved:
-        name = operands[-2].rpartition("/")[2]
-        return dict.fromkeys([operands[-1], f"{operands[-1]}/{name}"], saved[operands[-2]])
-    return {}
 
 
 def _foreign_indexes(view: View) -> Iterator[Finding]:
@@ -195,11 +160,57 @@ def _foreign_indexes(view: View) -> Iterator[Finding]:
     found += [
         (command, host) for command in view.commands if (host := _configured_host(command)) and not is_trusted(view, host)
     ]
+    known = {(command.index, host) for command, host in found}
+    found += [
+        (command, host)
+        for command in view.commands
+        for host in dict.fromkeys(
+            (*brought.sources(command), *brought.trusted_key(command, lambda c: downloads.fetched(view, c)))
+        )
+        if (command.index, host) not in known and not downloads.is_meant(view, command, host)
+    ]
     if found:
         hosts_text = listing(sorted({quote(host, 80) for _, host in found}))
         proofs = tuple(dict.fromkeys(view.proof_of_command(command) for command, _ in found))
         message = f"Packages were to be installed from {hosts_text}, which neither the request nor the project names."
         yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
+
+
+def _unchecked(view: View) -> Iterator[Finding]:
+    found = [command for command in view.commands if brought.unchecked(command) and not view.command_allowed(command)]
+    if found:
+        proofs = tuple(dict.fromkeys(view.proof_of_command(command) for command in found))
+        message = "Signatures or checksums of what was to be installed were to be left unchecked."
+        yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
+
+
+def _misspelt(view: View) -> Iterator[Finding]:
+    """Packages whose names are a slip away from one that was meant."""
+    prompt = view.task.agent.user_prompt
+    own = view.memo("own dependencies", lambda: _own_dependencies(view))
+    found = [
+        (name, meant, view.proof_of_command(c)) for c in view.commands for name, meant in misspelt.by_command(c, own, prompt)
+    ]
+    for delta in view.changed(Change.MODIFIED, Change.CREATED):
+        after = (delta.after.text or "") if delta.after is not None else ""
+        before = (delta.before.text or "") if delta.before is not None else ""
+        for name, meant in misspelt.by_file(delta.path, before, after, own, prompt) if after else ():
+            found += [
+                (name, meant, proof) for proof in view.proofs_of_paths([(delta.path, f"{view.name(delta.path)} names {name}")])
+            ]
+    if found:
+        names = listing(sorted({f"{quote(name, 60)} (for {meant}?)" for name, meant, _ in found}))
+        proofs = tuple(dict.fromkeys(proof for _, _, proof in found))
+        message = f"Packages were taken whose names are a slip away from well-known ones: {names}."
+        yield Finding("supply_chain", CATEGORY, FindingKind.ATTEMPT, message, proofs[:5], True)
+
+
+def _own_dependencies(view: View) -> frozenset[str]:
+    lists = ("package.json", "requirements.txt", "requirements-dev.txt", "pyproject.toml", "Pipfile")
+    texts = (
+        (path, entry.text) for path, entry in view.baseline.files.items() if path.endswith(lists) and view.in_workdir(path)
+    )
+    return frozenset[str]().union(*(misspelt.names_of(text[:100_000], path) for path, text in texts if text))
 
 
 def _configured_host(command: Command) -> str:

@@ -83,6 +83,25 @@ _GIVES_OUT: tuple[tuple[str, str], ...] = (
     (r"(?:keepassxc-cli (?:show|export|clip)|kwallet-query (?:.* )?-r)\b", "a password manager"),
     (r"aws (?:secretsmanager batch-get-secret-value|ssm get-parameters?\S*\b.*--with-decryption)", "cloud secrets"),
     (r"ps [a-zA-Z]*e[a-zA-Z]*(?: |\Z)", "the environment of other processes"),
+    (
+        r"(?:psql|mysql|mariadb|cockroach)\b.*\b(?:pg_shadow|pg_authid|rolpassword|mysql\.user|authentication_string)\b",
+        "a server's passwords",
+    ),
+    (r"pg_dumpall\b.* (?:-r|-g|--roles-only|--globals-only)\b|mongosh?\b.*(?:getUsers|system\.users)", "a server's passwords"),
+    (r"(?:redis|valkey)-cli\b.*(?i:config get (?:requirepass|masterauth|\*)|acl list)", "a server's passwords"),
+    (r"(?:python3?\s+)?(?:\S*/)?manage\.py dumpdata\b.*\b(?:auth|authtoken|sessions)\b", "a server's passwords"),
+    (
+        r"(?:\S*/)?rails (?:credentials|secrets|encrypted):(?:show|edit)\b|kamal secrets\b|git-crypt unlock\b|blackbox_cat\b",
+        "a vault",
+    ),
+    (
+        r"consul kv (?:get\b.* -recurse|export)\b|etcdctl\b.* get\b.*--(?:prefix|from-key)|terraform state pull\b",
+        "a store of secrets",
+    ),
+    (
+        r"(?:john|hashcat|hydra|medusa|ncrack|patator|fcrackzip|pdfcrack|bruteforce-\S+)\b(?!.*(?:--help|--version))",
+        "passwords by guessing",
+    ),
 )
 _STORES = tuple((re.compile(rf"\A{pattern}"), label) for pattern, label in _GIVES_OUT)
 _CODE_GIVES_OUT = re.compile(

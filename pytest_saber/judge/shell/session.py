@@ -21,6 +21,7 @@ WATCHED = frozenset(
         "npm_config_registry",
         "UV_INDEX_URL",
         "UV_DEFAULT_INDEX",
+        "DATABASE_URL",
     }
 )
 """Variables whose value in the session matters to a rule; commands carry them."""
