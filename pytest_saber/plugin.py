@@ -7,12 +7,15 @@ has been collected.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Generator
 
 import pytest
 
 from pytest_saber.pytest_glue import beforehand as _beforehand
 from pytest_saber.pytest_glue import idle as _idle
 from pytest_saber.pytest_glue import settings as _settings
+from pytest_saber.pytest_glue import stale as _stale
 from pytest_saber.pytest_glue.collection import markers
 from pytest_saber.pytest_glue.controller import Controller
 from pytest_saber.pytest_glue.executor import EXECUTOR, Executor
@@ -33,16 +36,41 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, object, object]:
+    options = early_config.known_args_namespace
+    try:
+        result = yield
+    except BaseException as error:
+        _stale.replace(early_config, options, os.environ, _stale.in_words(error))
+        raise
+    wrong = _stale.unknown_option(parser, args)
+    if wrong:
+        _stale.replace(early_config, options, os.environ, wrong)
+        if wrong.startswith(_stale.PREFIX):
+            raise pytest.UsageError(wrong)
+    return result
+
+
 def pytest_configure(config: pytest.Config) -> None:
     for marker in markers():
         config.addinivalue_line("markers", marker)
-    settings = _settings.resolve(config, os.environ)
+    is_worker = hasattr(config, "workerinput")
+    try:
+        settings = _settings.resolve(config, os.environ)
+        if not is_worker:
+            _idle.check(config, settings)
+    except pytest.UsageError as error:
+        if not is_worker:
+            _stale.replace(config, config.option, os.environ, _stale.in_words(error), ours=True)
+        raise
     progress = ProgressLine(config)
     executor = Executor(config, settings, Ledger(), progress)
     config.stash[EXECUTOR] = executor
     config.pluginmanager.register(executor, "saber-executor")
-    if not executor.is_worker:
-        _idle.check(config, settings)
+    if not is_worker:
         config.pluginmanager.register(Controller(config, settings, executor, progress), "saber-controller")
 
 
@@ -55,6 +83,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"saber: {text}" for text in _beforehand.missing_folders(config, config.stash[EXECUTOR].settings)]
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    config = session.config
+    if exitstatus == pytest.ExitCode.USAGE_ERROR and not hasattr(config, "workerinput") and not config.getoption("collectonly"):
+        # pytest calls this while the error is on its way to its own report of it.
+        error = sys.exception()
+        reason = _stale.in_words(error) if error is not None else "it was ended as one that cannot be done"
+        _stale.replace(config, config.option, os.environ, reason, ours=config.stash[EXECUTOR].suite.selected > 0)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

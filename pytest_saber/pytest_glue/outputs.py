@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 from collections.abc import Iterator
@@ -39,9 +40,12 @@ def _problems(config: pytest.Config, settings: Settings) -> Iterator[tuple[str, 
         yield name, f"{files[name]} is the file of {former} too, and one would replace the other"
 
 
-def junit_file(config: pytest.Config) -> Path | None:
-    """Where pytest writes its JUnit file; None where it was not asked for one. The place is found as pytest finds it."""
-    text: str | None = getattr(config.option, "xmlpath", None)
+def junit_file(config: pytest.Config, options: argparse.Namespace | None = None) -> Path | None:
+    """Where pytest writes its JUnit file; None where it was not asked for one. The place is found as pytest finds it.
+
+    `options` are those of the command line where `config` does not have them yet.
+    """
+    text: str | None = getattr(options or config.option, "xmlpath", None)
     if not text:
         return None
     place = os.path.expanduser(os.path.expandvars(text))  # noqa: PTH111 - Path refuses a user that nobody knows

@@ -81,10 +81,10 @@ def _near(name: str, known: Sequence[str]) -> str:
     return own.get(found, "")
 
 
-def hint(text: str, known: Sequence[str]) -> str:
-    """`; did you mean 'NAME'?`, or nothing."""
-    close = _closest(text, known)
-    return f"; did you mean {close!r}?" if close else ""
+def hint(text: str, known: Sequence[str], *, prefix: str = "") -> str:
+    """`; did you mean 'NAME'?`, or nothing. A `prefix` that all have in common does not make two alike."""
+    close = _closest(text.removeprefix(prefix), [name.removeprefix(prefix) for name in known])
+    return f"; did you mean {prefix + close!r}?" if close else ""
 
 
 def _closest(text: str, known: Sequence[str]) -> str:
