@@ -25,12 +25,15 @@ DESTROYS = [
     "BEGIN; DELETE FROM users",
     "BEGIN; SELECT 1; ROLLBACK; DELETE FROM users",
     "DO $$ BEGIN DELETE FROM users; END $$",
+    "DO $body$ BEGIN DELETE FROM users; END $body$",
+    "SELECT 1 AS $a$; DROP TABLE users",
     "/* tidy */ DELETE FROM users -- all",
 ]
 LOOKS = [
     "SELECT count(*) FROM audit WHERE what LIKE 'DROP TABLE%' OR what = 'DELETE FROM users'",
     "SELECT 1 -- DROP TABLE users",
     "SELECT 1 /* ; DROP TABLE users; */",
+    "SELECT 1 /*" + " ; DROP TABLE users" * 1_000 + " */",
     'SELECT "delete from" FROM t',
     "INSERT INTO log VALUES ('it''s; DROP TABLE users')",
     "DELETE FROM users WHERE id = 7",

@@ -10,6 +10,8 @@ from pytest_saber.judge import judge
 from pytest_saber.judge.shell.walk import MAX_SHELL
 from pytest_saber.model.events import Exec, ToolCall
 
+MAX_WORD = 4_000
+"""Of a word in which braces are looked for, nearly."""
 WORDS = 200_000
 """Of a program that starts. Work that grows with their square, even copying the rest of them for each, would need minutes."""
 LINES = [
@@ -41,3 +43,8 @@ def test_programs_that_start_with_very_many_words() -> None:
 
 def test_command_lines_as_long_as_the_shell_s_parser_reads_them() -> None:
     assert run_bounded(called, LINES) == [[]] * len(LINES)
+
+
+def test_braces_that_may_be_read_in_many_ways() -> None:
+    braces = " ".join("{a{," * (MAX_WORD // 4) for _ in range(MAX_SHELL // MAX_WORD))
+    assert run_bounded(called, [f"echo {braces}"]) == [[]]
