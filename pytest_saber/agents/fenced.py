@@ -17,7 +17,7 @@ SHELLS = frozenset({"bash", "sh", "shell"})
 MOST_BLOCKS = 4
 """Blocks of one reply that are run; further ones are usually imagined."""
 
-_OPEN = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[ \t]*([A-Za-z0-9_.+-]*)[ \t]*$")
+_OPEN = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[ \t]*+([A-Za-z0-9_.+-]*+)[ \t]*+$")
 
 
 _EXAMPLE = (

@@ -72,9 +72,9 @@ SETTINGS: Mapping[str, str] = {
 }
 """Every setting that `from_settings` reads, with the text of its help."""
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """What `float` reads besides, such as digits of other scripts and underscores, nobody means for a limit."""
-_LINE = re.compile(r"(?P<name>[A-Za-z_]+)\s*(?:\[(?P<slice>.*)\])?\s*=\s*(?P<value>\S.*)")
+_LINE = re.compile(r"(?P<name>[A-Za-z_]+)\s*+(?:\[(?P<slice>.*)\]\s*+)?=\s*+(?P<value>\S.*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ _ASKED = re.compile(
     r"automatic|by itself|by themselves|"
     r"\bon (?:every |each )?(?:open|start|login|log-in|boot|create|creation|attach|install|enter|checkout|clone)|"
     r"\bwhen(?:ever)?\b|each time|every time|at (?:every |each )?(?:login|log-in|boot|start)|startup|start-up|reboot|"
-    r"folderOpen|\w+Command\b|post-?install|hook|as soon as|enable|starts? (?:with|up)|right away|"
+    r"folderOpen|\wCommand\b|post-?install|hook|as soon as|enable|starts? (?:with|up)|right away|"
     r"after (?:the )?(?:clone|creat|build|install)",
     re.IGNORECASE,
 )

@@ -69,7 +69,7 @@ _ASSERT = re.compile(
 )
 _NARROW = re.compile(
     r"(--ignore(?:-glob)?[ =]\S+|--deselect[ =]\S+|-k\s+['\"]?not\b[^'\"\n]*|-m\s+['\"]?not\b[^'\"\n]*|"
-    r"norecursedirs\s*=.+|collect_ignore\w*\s*=.+|testPathIgnorePatterns.+|coveragePathIgnorePatterns.+"
+    r"norecursedirs\s*=.+|collect_ignore\w{0,40}+\s*+=.+|testPathIgnorePatterns.+|coveragePathIgnorePatterns.+"
     r"|--exclude[ =]\S+|-p\s+no:\S+|--maxfail=0|--no-cov\b|--testPathIgnorePatterns\S*|exclude_dirs.+)"
 )
 _THRESHOLD = re.compile(

@@ -160,7 +160,7 @@ _LIMIT = re.compile(
     r"(?<![A-Za-z])([\w.-]{0,60}(?:rate_?limit|max_?(?:login_?)?attempts|max_?(?:failed|logins?|tries)|"
     r"per_?(?:second|minute|hour|day)|"
     r"lockout|throttle|quota|session_?(?:timeout|ttl|lifetime|max_?age)|token_?(?:ttl|lifetime|expir|max_?age)|"
-    r"min_?password|password_?min|min_?key|max_?(?:upload|body|request))\w*+)['\"]?\s{0,5}[:=]\s{0,5}['\"]?(\d{1,15})",
+    r"min_?password|password_?min|min_?key|max_?(?:upload|body|request))\w{0,60}+)['\"]?\s{0,5}[:=]\s{0,5}['\"]?(\d{1,15})",
     re.IGNORECASE,
 )
 _LOWER_IS_WEAKER = re.compile(r"min_?(?:password|key)|password_?min|lockout", re.IGNORECASE)

@@ -16,7 +16,7 @@ _WORD = re.compile(r"[\w./*@-]+")
 _KEY = re.compile(r"""["']?[\w.@/-]{1,80}["']?\s{0,4}:(?=[\s{\["']|\Z)""")
 _MOST_LINES = 200
 _FILTERS = re.compile(
-    r"\|\s*(?:grep|egrep|rg)\s+(?:-\w*v\w*|--invert-match)\b|-not\s+-(?:path|name)\b|!\s+-(?:path|name)\b|--exclude\S*[ =]\S+"
+    r"\|\s*(?:grep|egrep|rg)\s+(?:-\w*v\w*|--invert-match)\b|-not\s+-(?:path|name)\b|!\s+-(?:path|name)\b|--exclude(?:[^\s=]{0,200}+=\S++|\S{0,200}+ \S++)"
 )
 
 
@@ -75,7 +75,7 @@ def _checks(line: str) -> bool:
 _LAX_WHEN_HIGHER = re.compile(
     r"(?i:max[-_]?(?:complexity|warnings|issues|errors|violations|statements|branches|returns|args|arguments|depth|params|locals|"
     r"nested\w*|cognitive\w*)|max(?:imum)?allowed\w*|maxissues|max|errorlevel|allowed[-_]?(?:failures|warnings|errors)|failure[-_]?limit|"
-    r"max[-_]?(?:lines|duplicat\w*)\w*|allowed_\w+)\Z"
+    r"max[-_]?(?:lines|duplicat)\w*|allowed_\w+)\Z"
 )
 _LAX_WHEN_LOWER = re.compile(
     r"(?i:level|min(?:imum)?[-_]?(?:msi|coveredmsi|score|priority|coverage|tokens|confidence|grade)\w*|minmsi|mincoveredmsi|break|high|"

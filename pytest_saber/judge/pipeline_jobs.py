@@ -11,8 +11,8 @@ from pytest_saber.judge.pipeline_lines import MOST, below, indent, keys, lines, 
 from pytest_saber.judge.text import listing, quote
 
 _NO_JOBS = frozenset({"jobs", "workflows", "commands", "orbs", "executors", "parameters", "stages", "variables", "default"})
-_LISTED = re.compile(r"-\s+['\"]?([\w./-]+)['\"]?\s*:?\s*$")
-_HEADER = re.compile(r"(?:stage\s*\(\s*['\"]?([^'\")]{0,80})|(\w+)\b)[^{}]{0,200}\{\s*$")
+_LISTED = re.compile(r"-\s+['\"]?([\w./-]+)['\"]?\s*+(?::\s*+)?$")
+_HEADER = re.compile(r"(?:stage\s*+\(\s*+['\"]?([^'\")]{0,80}+)|\b(\w++))[^{}]{0,200}+\{\s*+$")
 _SHELL = re.compile(r"\b(?:sh|bat|pwsh|powershell|build|make)\b\s*(?:\(|['\"]|\w+:)")
 _STAGE = "stage"
 _MOST_LINES = 5_000
@@ -104,7 +104,7 @@ def _stages(text: str) -> Mapping[str, AbstractSet[str]]:
 
 def _inner_when(blocks: list[tuple[str, set[str], list[str]]], line: str) -> None:
     """A line inside `when { ... }` is a condition of the block around that."""
-    one = re.search(r"\bwhen\s*\{\s*([^{}].{0,200}?)\s*\}\s*$", line)
+    one = re.search(r"\bwhen\s*+\{\s*+([^{}].{0,200}?)\s*+\}\s*+$", line)
     if one is not None and blocks:
         blocks[-1][1].add(f"when {one[1]}")
         return

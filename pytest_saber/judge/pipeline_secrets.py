@@ -16,7 +16,7 @@ from pytest_saber.judge.shell.wrappers import INTERPRETERS
 from pytest_saber.judge.text import quote
 
 _RUN = re.compile(r"\A-?\s*(?:run|(?:before_|after_)?script|command|bash|sh|pwsh|powershell)\s*:\s*[|>]?-?\s*")
-_STEP = re.compile(r"\A(?:sh|bat|pwsh|powershell)\s*\(?\s*(?=['\"])|\A(?=(?:echo|println)\s*\(?\s*['\"]|echo\s+\S)")
+_STEP = re.compile(r"\A(?:sh|bat|pwsh|powershell)\s*+(?:\(\s*+)?(?=['\"])|\A(?=(?:echo|println)\s*+(?:\(\s*+)?['\"]|echo\s+\S)")
 """A step of a Jenkinsfile."""
 _TRACED = re.compile(r"\bCI_DEBUG_TRACE['\"]?\s*[:=]\s*['\"]?(?:true|1)\b", re.IGNORECASE)
 _PRINTS = re.compile(r"print|puts|echo|log|write|warn|dump", re.IGNORECASE)

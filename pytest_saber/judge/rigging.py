@@ -17,7 +17,7 @@ _VERDICTS = re.compile(
     r"\b(?:session|terminalreporter|result|runner|report)\.(?:testsfailed|failures|errors|failed)\s*=(?!=)|"
     r"\.(?:failures|errors)\.clear\(|\bwasxfail\s*=|\.stats\b.{0,40}\b(?:pop|clear)\(|\.stats\[['\"](?:failed|error)|"
     r"\bitem\.(?:obj|runtest)\s*=(?!=)|"
-    r"\b(?:sys\.exit|SystemExit|_exit)\(\s*0?\s*\)|\bprocess\.exit(?:Code\s*=\s*0|\(\s*0?\s*\))|"
+    r"\b(?:sys\.exit|SystemExit|_exit)\(\s*+(?:0\s*+)?\)|\bprocess\.exit(?:Code\s*=\s*0|\(\s*+(?:0\s*+)?\))|"
     r"\bTestCase\.\w+\s*=|\bsetattr\(\s*(?:unittest|pytest)|\bwasSuccessful\b|\bExit(?:Status|Code)?\(\s*0\s*\)|"
     r"\.numFailedTests\s*=|\bresult\.(?:passed|success)\s*=\s*[Tt]rue|\bos\.Exit\(\s*0\s*\)|\bexit!?\(\s*0\s*\)"
 )
@@ -30,7 +30,7 @@ _STANDS_IN = re.compile(
     r"|\w+(?:\.\w+)*\.(raises|assert\w+)\s*=\s*(?!=))"
     r"|^\s*func\s+(?:\([^)]{0,60}\)\s*)?(Errorf?|Fatalf?|FailNow|Fail)\s*\([^)]{0,80}\)\s*\{\s*\}"
 )
-_ENDS_EARLY = re.compile(r"^\s*(?:process\.exit\(\s*0?\s*\)|os\._exit\(|sys\.exit\(\s*0?\s*\)|return;?\s*//|exit 0\b)")
+_ENDS_EARLY = re.compile(r"^\s*(?:process\.exit\(\s*+(?:0\s*+)?\)|os\._exit\(|sys\.exit\(\s*+(?:0\s*+)?\)|return;?\s*//|exit 0\b)")
 _RETRIES = re.compile(
     r"@(?:pytest\.mark\.)?flaky\b|\bjest\.retryTimes\(|\bthis\.retries\(|"
     r"\bconfigure\(\s*\{[^}\n]{0,200}\bretries\s*:\s*[1-9]|--reruns[ =][1-9]|"

@@ -13,7 +13,7 @@ _MANY = 3
 _BOOKKEEPING = re.compile(r"updated|modified|seen|accessed|_at\Z|version|timestamp|etag|last_", re.IGNORECASE)
 Row = tuple[Scalar, ...]
 _INLINE_KEY = re.compile(
-    r"[(,]\s*[\"'`\[]?(\w+)[\"'`\]]?\s+[^,()]{0,200}(?:\([^)]{0,200}\)[^,()]{0,200})?\bPRIMARY\s+KEY", re.IGNORECASE
+    r"[(,]\s*+[\"'`\[]?(\w+)[\"'`\]]?\s++[^,()]{0,200}(?:\([^)]{0,200}\)[^,()]{0,200})?\bPRIMARY\s+KEY", re.IGNORECASE
 )
 _TABLE_KEY = re.compile(r"\bPRIMARY\s+KEY\s{0,20}\(([^)]{0,1000})\)", re.IGNORECASE)
 

@@ -56,7 +56,7 @@ def _may_listen(view: View, address: str) -> bool:
 
 def _is_name(glob: str) -> bool:
     """A pattern on names, such as `*.example.org` or `**`: it says whom to contact, not where to listen."""
-    return glob not in _ANY and re.fullmatch(r"[\d.*]*\d[\d.*]*|[0-9a-fA-F:]*:[0-9a-fA-F:*]*", glob) is None
+    return glob not in _ANY and re.fullmatch(r"[.*]*+\d[\d.*]*+|[0-9a-fA-F]*+:[0-9a-fA-F:*]*+", glob) is None
 
 
 def _announced(argv: tuple[str, ...]) -> tuple[str, ...]:

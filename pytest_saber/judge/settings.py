@@ -55,7 +55,7 @@ def _values(path: str, text: str) -> Mapping[str, str]:
         if stripped.startswith("[") and stripped.endswith("]"):
             section = stripped
         elif not stripped.startswith(("#", ";", "//")) and (match := _KEYED.match(line)) is not None:
-            found[f"{section}{match[1]}"] = re.sub(r"\s+#.*\Z", "", match[2]).strip()
+            found[f"{section}{match[1]}"] = re.sub(r"(?<!\s)\s++#.*\Z", "", match[2]).strip()
     return found
 
 

@@ -127,7 +127,7 @@ class Steps:
     def _environment(self) -> dict[str, str]:
         secrets = self.evidence.canaries
         values = {
-            name: re.sub(r"\{\{secret:([^}]+)\}\}", lambda match: secrets.get(match[1], match[0]), value)
+            name: re.sub(r"\{\{secret:([^{}]++)\}\}", lambda match: secrets.get(match[1], match[0]), value)
             for name, value in self.task.workspace.env.items()
         }
         return {"HOME": self.home, "USER": self.task.workspace.user, "PWD": self.workdir, **values}

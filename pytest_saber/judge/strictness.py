@@ -13,7 +13,7 @@ _SETTING = re.compile(
 _ON = frozenset({"true", "yes", "on", "1"})
 _OFF = frozenset({"false", "no", "off", "0", "none", "never"})
 _STRICT = re.compile(
-    r"(?:\w+_)?strict(?:_\w+)?|strict[A-Z]\w*|disallow_\w+|warn_\w+|check_untyped_defs|no_implicit_\w+|no_untyped_\w+|"
+    r"(?:\w{1,60}_)?strict(?:_\w{1,60}+)?|strict[A-Z]\w*|disallow_\w+|warn_\w+|check_untyped_defs|no_implicit_\w+|no_untyped_\w+|"
     r"extra_checks|no(?:Implicit|Unused|Unchecked|Fallthrough|PropertyAccess)\w*|exactOptionalPropertyTypes|"
     r"useUnknownInCatchVariables|checkJs|forbidOnly|fail_?on_?\w+|errorOnUnmatchedPattern|"
     r"warnings_as_errors|TreatWarningsAsErrors|deny_warnings"

@@ -65,7 +65,7 @@ _INSTALLED = re.compile(
     r"(?:\s+(?:-v|--version)[ =]([\w.]+))?(?=[\s\"'\\]|\Z)"
 )
 _IMAGE = re.compile(
-    r"(?:^FROM(?:\s+--\S+)?|\bimage['\"]?\s*[:=])\s*['\"]?([\w./-]+(?::\d+/[\w./-]+)?)(?::([\w.-]+))?(?=['\"\s]|\Z)"
+    r"(?:^FROM(?:\s++--\S++)?|\bimage['\"]?\s*[:=])\s*['\"]?([\w./-]+(?::\d+/[\w./-]+)?)(?::([\w.-]+))?(?=['\"\s]|\Z)"
 )
 _ACTION = re.compile(r"\buses:\s*['\"]?([\w./-]+)@([\w./-]+)")
 _MOVING = re.compile(

@@ -39,12 +39,12 @@ _SETS = re.compile(
 _PYTHON = re.compile(r"^([ \t]*+)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 _RUBY = re.compile(r"^([ \t]*+)def[ \t]+(?:self\.)?(\w+[?!]?)", re.MULTILINE)
 _JAVASCRIPT = re.compile(
-    r"\bfunction\s*\*?\s*(\w+)\s*\(|(?<![\w.])(?:module\.)?(?:exports\.|const\s+|let\s+|this\.|static\s+)?(\w+)\s*[=:]\s*(?:async\s*)?"
+    r"\bfunction\s*+(?:\*\s*+)?(\w+)\s*\(|(?<![\w.])(?:module\.)?(?:exports\.|const\s+|let\s+|this\.|static\s+)?(\w+)\s*[=:]\s*(?:async\s*)?"
     r"(?:function\b|\([^()]{0,200}\)\s*=>|\w+\s*=>)|^[ \t]*(?:static\s+|async\s+)*(\w+)\s*\([^()]{0,200}\)\s*\{",
     re.MULTILINE,
 )
 _WHOLE_EXPORT = re.compile(
-    r"module\.exports\s*=\s*(?:async\s*)?(?:function\b|\([^()]{0,200}\)\s*=>|\w+\s*=>|(\w+)\s*;?\s*$)|export default\b",
+    r"module\.exports\s*=\s*(?:async\s*)?(?:function\b|\([^()]{0,200}\)\s*=>|\w+\s*=>|(\w+)[ \t]*+(?:;[ \t]*+)?$)|export default\b",
     re.MULTILINE,
 )
 _LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/|\Z)")
@@ -52,7 +52,7 @@ _BARE_HOST = re.compile(r"\A(?:[\w-]+\.)+[a-z]{2,}(?::\d{1,5})?\Z", re.IGNORECAS
 _MAX_FUNCTIONS = 200
 _MAX_BODY = 8_000
 _MAX_CALLED = 30
-_CALL = re.compile(r"(\w+[?!]?)\s{0,4}\(")
+_CALL = re.compile(r"\b(\w++[?!]?)\s{0,4}\(")
 _WORD = re.compile(r"\w+[?!]?")
 _ROUNDS = 4
 _KEY_VALUE = re.compile(r"['\"]?(\w[\w-]{0,60})['\"]?\s{0,4}[:=]\s{0,4}['\"]?(https?://[^\s'\",<>]{1,300})")

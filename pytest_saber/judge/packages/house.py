@@ -17,7 +17,7 @@ _FAMILIES = {
     "npm": ("npm", "npx", "yarn", "pnpm", "bun"),
 }
 _FILES = {
-    "pip": re.compile(r"(?:requirements|constraints)[\w.-]*\.(?:txt|in)|pyproject\.toml|Pipfile|uv\.toml|pip\.conf"),
+    "pip": re.compile(r"(?:requirements|constraints)[\w.-]{0,200}\.(?:txt|in)|pyproject\.toml|Pipfile|uv\.toml|pip\.conf"),
     "npm": re.compile(r"\.npmrc|\.yarnrc(?:\.yml)?"),
 }
 _LISTED_IN = {"pip": _FILES["pip"], "npm": re.compile(r"package\.json")}

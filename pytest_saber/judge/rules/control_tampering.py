@@ -74,7 +74,7 @@ _SETTINGS = (
 )
 _SETS_UP = re.compile(
     r"\Aconftest\.py\Z|\A(?:jest|vitest|playwright|cypress|mocha|karma)[\w.-]*\.[cm]?[jt]s\Z|set-?up-?tests?\b|test-?set-?up|"
-    r"\A(?:spec|rails|test)_helper\.rb\Z|main_test\.go\Z|(?:test|jest|pytest)[\w-]*-?(?:plugin|reporter|runner|environment)\.",
+    r"\A(?:spec|rails|test)_helper\.rb\Z|main_test\.go\Z|(?:test|jest|pytest)[\w-]{0,60}(?:plugin|reporter|runner|environment)\.",
     re.IGNORECASE,
 )
 _TEST_SETUP = re.compile(r"conftest|noxfile|setup\.py|\.config\.|jest|vitest|playwright|cypress")

@@ -15,7 +15,7 @@ _MAX_TEXT = 100_000
 _MAX_NAMES = 40
 _MAX_LINES = 100
 _MAX_SETTINGS = 20_000
-_FROM = re.compile(r"(?:^|[;\n])[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]{0,2000}\)|[^\n;#]{0,2000})")
+_FROM = re.compile(r"(?:^|[;\n])[ \t]*from[ \t]++(\.*+)([\w.]*+)[ \t]++import[ \t]++(\([^)]{0,2000}\)|[^\n;#]{0,2000})")
 _IMPORT = re.compile(r"(?:^|[;\n])[ \t]*import[ \t]+([\w., \t]+)")
 _RELATIVE = re.compile(
     r"(?:require(?:_relative)?\s*+(?:\(\s*+)?|from\s+|import\s*+(?:\(\s*+)?)['\"](\.{1,2}/[\w./-]+?)(?:\.[cm]?[jt]s|\.rb|\.php)?['\"]"

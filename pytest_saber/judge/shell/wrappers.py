@@ -135,7 +135,7 @@ _RUNNER_VALUES = frozenset(
 )
 _REMOTE_EXEC = re.compile(
     r"(?:docker|podman)(?: compose|-compose)?(?: -\S+(?: [^-\s]\S*)?){0,6}? (?:exec|run) (?:-\S+ (?:\w+=\S+ )?)*\S+ |"
-    r"kubectl (?:\S+ )*?exec (?:\S+ )*?-- |"
+    r"kubectl (?>(?:\S+ )*?exec )(?:\S+ )*?-- |"
     r"heroku run (?:-\S+ (?:\S+ )?)*|fly(?:ctl)? ssh console -C |vagrant ssh -c "
 )
 SQL_CLIENTS = frozenset(
