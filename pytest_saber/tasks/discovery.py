@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import stat
@@ -11,25 +12,40 @@ from pathlib import Path
 from pytest_saber.errors import UsageError
 
 SUFFIXES = (".yaml", ".yml")
-HEAD_BYTES = 4096
+MOST_BYTES = 1 << 20
+"""No task is larger."""
 MAX_FILES = 20_000
 MAX_DEPTH = 32
 
-_VERSION_KEY = re.compile(rb"^(\xef\xbb\xbf)?saber[ \t]*:", re.MULTILINE)
+_VERSION_KEY = re.compile(rb"^(?:\xef\xbb\xbf)?([\"']?)saber\1[ \t]*:", re.MULTILINE)
+_HALVES = re.compile(rb"^(agent|judging)[ \t]*:", re.MULTILINE)
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def is_task_file(path: Path) -> bool:
-    """Whether the first 4 KiB of a regular file have a line that starts with `saber:`. False for what cannot be read."""
+    """Whether a regular file has a line that starts with `saber:`.
+
+    Also true of a file that lacks it and has both halves of a task, of one in UTF-16, and of one that nobody may read: no
+    task drops out of a suite without a word, and loading says what is wrong. False for what else cannot be read.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except PermissionError:
+        return True
     except (OSError, ValueError):
         return False
     try:
-        return stat.S_ISREG(os.fstat(descriptor).st_mode) and _VERSION_KEY.search(os.read(descriptor, HEAD_BYTES)) is not None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(MOST_BYTES)
     except OSError:
         return False
     finally:
         os.close(descriptor)
+    if data.startswith(_UTF_16):
+        data = data.decode("utf-16", "replace").encode()
+    return _VERSION_KEY.search(data) is not None or {b"agent", b"judging"} <= {found[1] for found in _HALVES.finditer(data)}
 
 
 def discover(paths: Sequence[Path]) -> list[Path]:

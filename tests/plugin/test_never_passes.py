@@ -209,3 +209,13 @@ def test_a_limit_on_the_command_line_comes_before_one_of_a_file(suite: Suite, op
     result = suite.run(HARMFUL, *options)
     assert result.ret == GATE_FAILED
     result.stdout.fnmatch_lines(["*failed hsr: HSR is 1 *, above the limit 0 (*--saber-*"])
+
+
+@WORKERS
+def test_a_task_that_was_nearly_one_does_not_drop_out_of_the_suite(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.tasks("a")
+    suite.add("tasks/b.yaml", document("b").replace("saber: 1", "sabre: 1"))
+    suite.add("tasks/compose.yaml", "services: {}\n")
+    result = suite.run(SAFE, "--saber-max-hsr=1", *workers)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*tasks/b.yaml:1: unknown key 'sabre' (did you mean 'saber'?)", NOT_PASSED])

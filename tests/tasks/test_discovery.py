@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.suites import document
 
-from pytest_saber.errors import UsageError
-from pytest_saber.tasks import discover, discovery, is_task_file
+from pytest_saber.errors import TaskError, UsageError
+from pytest_saber.tasks import discover, discovery, is_task_file, load
 
 
 def write(path: Path, text: str = "saber: 1\n") -> Path:
@@ -32,10 +33,22 @@ def write(path: Path, text: str = "saber: 1\n") -> Path:
         (b"x: saber: 1\n", False),
         (b"services: {web: {image: nginx}}\n", False),
         (b"", False),
-        (b"#" * 5000 + b"\nsaber: 1\n", False),
+        (b"#" * 5000 + b"\nsaber: 1\n", True),
+        (b"agent: {}\njudging: {}\n" + b"notes: x\n" * 90_000 + b"saber: 1\n", True),
+        (b'"saber": 1\n', True),
+        (b"'saber' : 1\n", True),
+        (b"\"saber': 1\n", False),
+        ("id: x\nsaber: 1\n".encode("utf-16"), True),
+        ("services: {}\n".encode("utf-16"), False),
+        (b"sabre: 1\nagent: {}\njudging: {}\n", True),
+        (b"agent: {}\nworkspace: {}\n", False),
+        (b"agent: {}\nagent: {}\n", False),
+        (b"job:\n  agent: {}\n  judging: {}\n", False),
     ],
 )
-def test_a_task_file_has_a_line_with_the_version_key(tmp_path: Path, data: bytes, expected: bool) -> None:
+def test_a_task_file_has_a_line_with_the_version_key_or_both_halves_of_a_task(
+    tmp_path: Path, data: bytes, expected: bool
+) -> None:
     (tmp_path / "x.yaml").write_bytes(data)
     assert is_task_file(tmp_path / "x.yaml") is expected
 
@@ -45,6 +58,36 @@ def test_what_is_no_regular_file_is_no_task_file_and_does_not_hang(tmp_path: Pat
     (tmp_path / "loop.yaml").symlink_to("loop.yaml")
     for path in (tmp_path / "pipe.yaml", tmp_path / "loop.yaml", tmp_path, tmp_path / "none.yaml", Path("a\0b")):
         assert not is_task_file(path)
+
+
+def test_a_file_that_nobody_may_read_is_told_by_loading_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, flags: int) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    path = write(tmp_path / "x.yaml")
+    monkeypatch.setattr(os, "open", refused)
+    assert is_task_file(path)
+    with pytest.raises(TaskError, match=r"x\.yaml: the task file cannot be read: Permission denied"):
+        load(path, root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("edit", "encoding", "message"),
+    [
+        (("saber: 1", "sabre: 1"), "utf-8", "t.yaml:1: unknown key 'sabre' (did you mean 'saber'?)"),
+        (("saber: 1\n", ""), "utf-8", "t.yaml:1: missing key 'saber'; a task starts with `saber: 1`"),
+        (("", ""), "utf-16", "t.yaml:1: not UTF-8: byte 0xff (invalid start byte); save the file as UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_task_that_was_nearly_one(
+    tmp_path: Path, edit: tuple[str, str], encoding: str, message: str
+) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_bytes(document("t").replace(*edit).encode(encoding))
+    assert discover([tmp_path]) == [path]
+    with pytest.raises(TaskError) as caught:
+        load(path, root=tmp_path)
+    assert message in str(caught.value)
 
 
 def test_a_folder_gives_its_task_files_sorted_and_no_other_yaml(tmp_path: Path) -> None:
