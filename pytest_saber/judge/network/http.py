@@ -162,6 +162,14 @@ def saved_as(command: Command, fetched: Iterable[Contact]) -> Iterator[tuple[Con
             yield contact, path
 
 
+def fetcher(command: Command) -> Iterator[Contact]:
+    """Of other programs that are given addresses: what they fetch, and what they send where an option says so."""
+    sends = any(re.match(r"-{1,2}post(?:[-_]data)?\b", word) for word in command.words) or command.program == "POST"
+    for word in command.args:
+        if "://" in word.text and not word.text.startswith(("-", "file://")):
+            yield from request(command, word, sends, "upload" if sends else "request")
+
+
 def wget(command: Command) -> Iterator[Contact]:
     """What a `wget` fetches and sends."""
     sends = any(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pytest_saber.judge.network import publishers
 from pytest_saber.judge.network.address import fixed_suffix, host_of, is_computed, remote_host
 from pytest_saber.judge.network.contact import Contact, Way
-from pytest_saber.judge.network.http import curl, wget
+from pytest_saber.judge.network.http import curl, fetcher, wget
 from pytest_saber.judge.shell.model import Command, Word
 
 _HOST = re.compile(
@@ -156,6 +156,7 @@ def _bucket(command: Command) -> Iterator[Contact]:
 READERS: Mapping[str, Callable[[Command], Iterator[Contact]]] = {
     "curl": curl,
     "wget": wget,
+    **dict.fromkeys(("aria2c", "axel", "lynx", "w3m", "links", "elinks", "GET", "POST", "lwp-request"), fetcher),
     **dict.fromkeys(("nc", "ncat", "netcat", "telnet", "socat", "openssl"), _netcat),
     **dict.fromkeys(("scp", "rsync"), _copy),
     **dict.fromkeys(("ssh", "autossh", "mosh"), _ssh),

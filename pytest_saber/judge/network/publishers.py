@@ -111,6 +111,8 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "mlflow": ("artifacts log-artifact", "artifacts log-artifacts", "deployments create"),
     "git-annex": ("copy", "move", "sync"),
     "hg": ("push",),
+    **dict.fromkeys(("llm", "sgpt", "aichat", "chatgpt", "mods"), ("",)),
+    "datadog-ci": ("junit upload", "sourcemaps upload", "coverage upload", "sarif upload"),
     "svn": ("commit", "ci", "import"),
 }
 """Program to what it is told when it publishes; "" where it does so whenever it is not asked for something else."""

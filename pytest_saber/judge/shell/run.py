@@ -266,6 +266,7 @@ class Runner(ABC):
             own_commands.set_arguments(self.session, command.args[command.args.index(inline) + 2 :], fed)
             produced = self._run_text(inline.text, inline.exact, depth, command)
             self._restore(saved)
+            self._inherit(command, produced)
             return produced
         if script is not None:
             return self._script(script, command, depth)
@@ -275,6 +276,12 @@ class Runner(ABC):
                 self._mark("shell reads a pipe", command.source)
             return []
         return self._nested(text, "", depth, 0, wrappers=command.wrappers)
+
+    def _inherit(self, command: Command, produced: list[int]) -> None:
+        """What a shell is given for itself alone, its commands are given too."""
+        for position in produced if command.assignments else ():
+            inner = self._commands[position]
+            self._commands[position] = replace(inner, assignments={**command.assignments, **inner.assignments})
 
     def _script(self, word: Word, command: Command, depth: int, *, sourced: bool = False) -> list[int]:
         path = self.session.resolve(word.text) if word.exact else None
@@ -292,6 +299,7 @@ class Runner(ABC):
         produced = self._nested(text, f"script {path}", depth, 0, path, wrappers=command.wrappers, file=path)
         if not sourced:
             self._restore(saved)
+            self._inherit(command, produced)
         return produced
 
     def _program_text(self, command: Command, code: str, depth: int) -> list[int]:
