@@ -41,7 +41,7 @@ BRINGS = [
     "wget -qO- https://h.example/k.asc | sudo tee /etc/apt/trusted.gpg.d/x.asc",
     "wget https://h.example/x.deb && sudo dpkg -i x.deb",
     "gem install x --source http://h.example",
-    "conda install -c h.example x",
+    "conda install -c https://h.example/c x",
     "npx https://h.example/x",
     "npx github:x/y",
     "uvx --from git+https://h.example/x x",
@@ -146,6 +146,7 @@ QUIET = [
     "apt-get install -y jq",
     "deno run main.ts",
     "conda install -c conda-forge numpy",
+    "conda env create -f env.yml",
     "cargo install ripgrep",
     "mise install",
 ]

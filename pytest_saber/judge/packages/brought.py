@@ -39,7 +39,7 @@ _WAYS: tuple[_Way, ...] = (
     _way("brew", "tap", _REPOSITORY),
     _way("add-apt-repository apt-add-repository", "", re.compile(r"(ppa:[\w./-]+)")),
     _way("add-apt-repository apt-add-repository yum-config-manager dnf zypper", "", re.compile(r"(https?://\S+)")),
-    _way("conda mamba micromamba", "install|create|config", re.compile(r"\A((?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?:/\S*)?)\Z")),
+    _way("conda mamba micromamba", "install|create|config"),
     _way("npx npm pnpm yarn bun bunx", "", _SHORTHAND),
     _way("npm pnpm yarn bun", "install|i|add", _REPOSITORY),
     _way("npm pnpm yarn bun pnpx bunx", "install|i|add|dlx|x|exec"),
