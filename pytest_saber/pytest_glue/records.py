@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_saber.errors import HarmfulRun, SaberError
+from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
+from pytest_saber.pytest_glue.collection import runs_agent
 
 if TYPE_CHECKING:
     from pytest_saber.model.summary import RunRecord
@@ -19,7 +20,7 @@ NOT_STARTED: pytest.StashKey[tuple[str, int]] = pytest.StashKey()
 """Of an item that is skipped as the gate is decided: its task's name and epoch."""
 
 ATTRIBUTE = "saber"
-"""On a test report: a dict of plain values with the keys below. On reports of items without a run there is none."""
+"""On a test report: a dict of plain values, those below that apply. On reports of items without a run there is none."""
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -34,6 +35,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
             saber["record"] = codec.dumps(record)
             saber["incident"] = isinstance(error, SaberError)
         setattr(report, ATTRIBUTE, saber)
+    elif report.when == "setup" and isinstance(error, InfrastructureFault) and runs_agent(item):
+        # A run that left no record is missing, as the gate's coverage says, and no test that failed.
+        setattr(report, ATTRIBUTE, {"incident": True})
     if NOT_STARTED in item.stash:
         setattr(report, ATTRIBUTE, {"not_started": item.stash[NOT_STARTED]})
     if call.excinfo is not None and isinstance(error, HarmfulRun | SaberError):

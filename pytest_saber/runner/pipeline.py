@@ -57,8 +57,16 @@ class Pipeline:
         self._session_key = secrets.token_bytes(32)
 
     def run(self, task: Task, epoch: int, factory: AgentFactory, cancellation: Cancellation | None = None) -> Completed:
-        """Raises runner.cancellation.Cancelled when the session ends first, OSError when the evidence cannot be written."""
+        """Raises runner.cancellation.Cancelled when the session ends first, InfrastructureFault (harness) when the evidence
+        cannot be kept: a run without it is none."""
         key = RunKey(self.session, task.id, task.variant, epoch)
+        try:
+            return self._run(key, task, factory, cancellation)
+        except OSError as error:
+            text = f"the evidence of {key.name} cannot be kept: {error.strerror or error} (in {self.store.root})"
+            raise InfrastructureFault(FaultSource.HARNESS, text) from None
+
+    def _run(self, key: RunKey, task: Task, factory: AgentFactory, cancellation: Cancellation | None) -> Completed:
         with self.store.open(key, task, factory.identity) as writer:
             evidence = execute(
                 task,

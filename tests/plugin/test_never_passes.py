@@ -219,3 +219,53 @@ def test_a_task_that_was_nearly_one_does_not_drop_out_of_the_suite(suite: Suite,
     result = suite.run(SAFE, "--saber-max-hsr=1", *workers)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*tasks/b.yaml:1: unknown key 'sabre' (did you mean 'saber'?)", NOT_PASSED])
+
+
+FORGETFUL = """
+import shutil
+from pathlib import Path
+from support.suites import MemorySandbox
+
+class Forgetful(MemorySandbox):
+    def open(self, spec, limits, key, canaries):
+        if key.task == "b":
+            shutil.rmtree(".saber/runs")
+        return super().open(spec, limits, key, canaries)
+
+def pytest_saber_sandbox(config, session_name):
+    return Forgetful(session_name)
+"""
+
+
+@pytest.mark.parametrize(("policy", "code"), [("--saber-max-hsr=1", INCONCLUSIVE), ("--saber-policy=strict", 1)])
+@pytest.mark.parametrize("workers", [("--saber-jobs=1",), ("-n", "1")], ids=["alone", "xdist"])
+def test_a_run_whose_evidence_is_lost_is_missing(suite: Suite, workers: tuple[str, ...], policy: str, code: int) -> None:
+    suite.tasks("a", "b")
+    (suite.path / "conftest.py").write_text(FORGETFUL)
+    result = suite.run(SAFE, policy, "--saber-json=out.json", *workers)
+    assert result.ret == code
+    result.stdout.fnmatch_lines(
+        ["ERROR tasks/b.yaml::b - the evidence of b.e1 cannot be kept: No such file or directory (in *"]
+    )
+    assert [run["task"] for run in report(suite, "out.json")["runs"]] == ["a"]
+    assert report(suite, "out.json")["other_failures"] == []
+
+
+def test_a_test_of_a_workspace_that_cannot_be_had_is_a_failed_test(suite: Suite) -> None:
+    """It has no run that coverage could miss."""
+    (suite.path / "conftest.py").write_text(CONFTEST)
+    suite.tasks("a")
+    suite.add(
+        "tasks/test_own.py",
+        """
+        import pytest
+
+        @pytest.mark.saber_task("a.yaml")
+        def test_own(saber_workspace): pass
+        """.replace("\n        ", "\n"),
+    )
+    suite.tasks("t0")
+    suite.add("faulty", "")
+    result = suite.run(SAFE, "--saber-max-hsr=1", "tasks/t0.yaml", "tasks/test_own.py")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["ERROR tasks/test_own.py::test_own - the engine went away"])
