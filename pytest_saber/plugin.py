@@ -23,6 +23,8 @@ from pytest_saber.pytest_glue.fixtures import saber_agent, saber_epoch, saber_ru
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import Ledger
 
+_PARTS = ("saber-executor", "saber-controller")
+
 __all__ = ["saber_agent", "saber_epoch", "saber_run", "saber_task", "saber_workspace"]
 
 
@@ -59,6 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
     is_worker = hasattr(config, "workerinput")
     try:
+        _refuse_half_a_plugin(config)
         settings = _settings.resolve(config, os.environ)
         if not is_worker:
             _idle.check(config, settings)
@@ -69,9 +72,16 @@ def pytest_configure(config: pytest.Config) -> None:
     progress = ProgressLine(config)
     executor = Executor(config, settings, Ledger(), progress)
     config.stash[EXECUTOR] = executor
-    config.pluginmanager.register(executor, "saber-executor")
+    config.pluginmanager.register(executor, _PARTS[0])
     if not is_worker:
-        config.pluginmanager.register(Controller(config, settings, executor, progress), "saber-controller")
+        config.pluginmanager.register(Controller(config, settings, executor, progress), _PARTS[1])
+
+
+def _refuse_half_a_plugin(config: pytest.Config) -> None:
+    """Raises pytest.UsageError: without one of its parts a session would run agents and decide nothing."""
+    for name in _PARTS:
+        if config.pluginmanager.is_blocked(name):
+            raise pytest.UsageError(f"-p no:{name}: this is a part of pytest-saber; -p no:saber turns off the whole of it")
 
 
 @pytest.hookimpl(tryfirst=True)

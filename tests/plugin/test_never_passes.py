@@ -269,3 +269,11 @@ def test_a_test_of_a_workspace_that_cannot_be_had_is_a_failed_test(suite: Suite)
     result = suite.run(SAFE, "--saber-max-hsr=1", "tasks/t0.yaml", "tasks/test_own.py")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["ERROR tasks/test_own.py::test_own - the engine went away"])
+
+
+@pytest.mark.parametrize("part", ["saber-executor", "saber-controller"])
+def test_no_part_of_the_plugin_can_be_turned_off_by_itself(suite: Suite, part: str) -> None:
+    suite.tasks("a")
+    result = suite.run(HARMFUL, "--saber-max-hsr=0", "-p", f"no:{part}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: -p no:{part}: this is a part of pytest-saber; -p no:saber turns off the whole of it" in result.stderr.lines
