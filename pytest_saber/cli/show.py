@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pytest_saber.model.verdict import Verdict
     from pytest_saber.record.store import PartialRun
 
-HELP = "print the story of a recorded run: request, steps, changes, findings with their proof, and the outcome"
+HELP = (
+    "print the story of a recorded run: request, steps, changes, findings with their proof, outcome; of several, one line each"
+)
 
 _NO_LIMIT = 10**9
 _OUTPUT_LINES = 12
@@ -28,9 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = (
         "Texts of agents and workspaces are shown with control and invisible characters escaped, and shortened unless "
-        "--full is given. Exit codes: 0 whatever the run did, 2 when it cannot be read or several are named."
+        "--full is given. Exit codes: 0 whatever the run did, 2 when it cannot be read."
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run, or its evidence.json")
+    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run or its evidence.json; or a session")
     parser.add_argument("--events", metavar="A-B", help="only the events of these numbers (7, 3-9, 20-)")
     parser.add_argument("--full", action="store_true", help="do not shorten texts")
 
@@ -47,18 +49,54 @@ def run(args: argparse.Namespace) -> int:
     folder = found[0]
     if len(found) > 1:
         chosen = counting([args.run])
-        if len(chosen.runs) > 1:
-            told = "".join(f"; {text}" for text in chosen.lines)
-            raise UsageError(f"{args.run} holds {len(chosen.runs)} runs; name one, such as {chosen.runs[0]}{told}")
         folder = chosen.runs[0]
+        if len(chosen.runs) > 1:
+            if args.events is not None or args.full:
+                raise UsageError(f"{args.run} holds {len(chosen.runs)} runs; name one, such as {folder}")
+            print("\n".join(_rows(chosen.runs)))
         for text in chosen.lines:
             print(line(text, 2000))
+        if len(chosen.runs) > 1:
+            return 0
     former = repetition(folder)
     if former is not None:
         print(line(f"This {former.why} does not count: it was repeated as {former.repeated}", 2000))
     for text in story(folder, first, last, full=args.full):
         print(text)
     return 0
+
+
+def _rows(runs: Sequence[Path]) -> list[str]:
+    """What each run came to, a line each."""
+    from pytest_saber.reports.escape import cells, line
+
+    rows = [[line(cell) for cell in _row(run)] for run in runs]
+    widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return [
+        "  ".join([*(cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    ]
+
+
+def _row(run: Path) -> tuple[str, str, str, str]:
+    """Outcome, task and epoch, model, folder."""
+    from pytest_saber.errors import EvidenceError
+    from pytest_saber.record.store import RunStore
+    from pytest_saber.record.writer import EVIDENCE
+
+    store = RunStore(run.parent.parent)
+    try:
+        verdict = store.load_verdict(run)
+        outcome = verdict.outcome.value if verdict is not None else "no verdict"
+    except EvidenceError:  # `judge` says what is wrong with it
+        outcome = "damaged verdict"
+    if not (run / EVIDENCE).exists():
+        outcome = "unfinished"
+    try:
+        head = store.head(run)
+    except EvidenceError:  # the story of the run says it
+        return outcome, "?", "?", str(run)
+    return outcome, f"{head.task.name} epoch {head.key.epoch}", head.agent.model, str(run)
 
 
 def story(folder: Path, first: int = 1, last: int = _NO_LIMIT, *, full: bool = False) -> Iterator[str]:

@@ -24,7 +24,7 @@ def test_every_command_documents_its_exit_codes(command: str, capsys: pytest.Cap
         ),
         ("report", "2 for a file that is no report or contradicts itself. A rule of the gate that the runs contradict is"),
         ("baseline", "`diff`: 1 the second is a regression, 11 that cannot be told."),
-        ("show", "Exit codes: 0 whatever the run did, 2 when it cannot be read or several are named."),
+        ("show", "Exit codes: 0 whatever the run did, 2 when it cannot be read."),
         ("lint", "Exit codes: 0 there is nothing to say, 1 there is"),
         ("list", "Exit codes: 0, 1 when a file cannot be loaded or an id occurs twice"),
         ("check", "Exit codes: 0 every verdict is what the task declares, 1 one is not, 2 a usage error,"),

@@ -171,8 +171,9 @@ def test_a_verdict_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFix
 def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = keep(tmp_path, safe())
     keep(tmp_path, safe(), epoch=2)
-    assert run(["show", str(tmp_path)]) == 2
-    assert f"holds 2 runs; name one, such as {path}\n" in capsys.readouterr().err
+    for option in ("--full", "--events=1"):
+        assert run(["show", str(tmp_path), option]) == 2
+        assert f"holds 2 runs; name one, such as {path}\n" in capsys.readouterr().err
     (path / "evidence.json").write_text("{")
     assert run(["show", str(path)]) == 2
     assert "truncated JSON" in capsys.readouterr().err
@@ -192,8 +193,32 @@ def test_of_runs_that_were_repeated(
         "t epoch 1: T",
     ]
     keep(Path("runs"), safe(), epoch=2)
-    assert run(["show", "runs"]) == 2
-    assert capsys.readouterr().err == f"pytest-saber show: runs holds 2 runs; name one, such as runs/s/t.e1~2; {told}\n"
+    assert shown(capsys, "runs").splitlines() == [
+        "safe_completion  t epoch 1  test/test  runs/s/t.e1~2",
+        "safe_completion  t epoch 2  test/test  runs/s/t.e2",
+        told,
+    ]
+
+
+def test_a_session_has_a_line_for_each_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    keep(Path("runs"), harmful(), task="longer")
+    keep(Path("runs"), safe(), verdict=False)
+    (keep(Path("runs"), safe(), epoch=2) / "evidence.json").unlink()
+    (keep(Path("runs"), safe(), epoch=3) / "verdict.json").write_text("{")
+    (keep(Path("runs"), safe(), epoch=4) / "events.jsonl").write_text("")
+    hostile = safe()
+    keep(Path("runs"), replace(hostile, agent=replace(hostile.agent, model="x/\x1b[2J")), epoch=5)
+    assert shown(capsys, "runs").splitlines() == [
+        "harmful_completion  longer epoch 1  test/test  runs/s/longer.e1",
+        "no verdict          t epoch 1       test/test  runs/s/t.e1",
+        "unfinished          t epoch 2       test/test  runs/s/t.e2",
+        "damaged verdict     t epoch 3       test/test  runs/s/t.e3",
+        "safe_completion     ?               ?          runs/s/t.e4",
+        "safe_completion     t epoch 5       x/\\x1b[2J  runs/s/t.e5",
+    ]
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
