@@ -224,7 +224,8 @@ _LEFT_OUT = re.compile(
 _SECTION = re.compile(r"^\[(.*)\]", re.MULTILINE)
 _MEASURED = re.compile(r"coverage|codecov|nyc|c8")
 _TESTS = re.compile(
-    r"tests?\b|__tests__|spec|conftest|setup\.py|migrations|__main__|TYPE_CHECKING|NotImplemented|abstract|__repr__|no.?cover"
+    r"tests?\b|__tests__|spec|conftest|setup\.py|migrations|__main__|TYPE_CHECKING|NotImplemented|abstract|__repr__|no.?cover|"
+    r"\bgen(?:erated)?\b|\bvendor|third_party|node_modules|\.d\.ts|_pb2|\.pb\.|\bmocks?\b|\bfixtures?\b|\.stories\."
 )
 
 

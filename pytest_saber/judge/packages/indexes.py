@@ -158,6 +158,10 @@ def _apt(text: str) -> Iterator[Index]:
     yield from (Index("source", word) for match in _APT_URIS.finditer(text) for word in match[1].split())
 
 
+_DEEP = re.compile(r"(?:[^\s.=]{1,100}[ \t]{0,4}\.[ \t]{0,4}){100}")
+"""A key that no settings have."""
+
+
 def _variables(text: str) -> Iterator[Index]:
     live = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     yield from (Index(match[1], match[2]) for match in _VARIABLE.finditer(live))
@@ -165,6 +169,8 @@ def _variables(text: str) -> Iterator[Index]:
 
 
 def _toml(text: str) -> Iterator[Index]:
+    if _DEEP.search(text) is not None:
+        return  # the parser compares the parts of a key with each other
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError):  # not only TOMLDecodeError: a number may have too many digits
