@@ -8,14 +8,13 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from pytest_saber.judge import links
+from pytest_saber.judge import links, read_by_text
+from pytest_saber.judge.shell import paths
 from pytest_saber.judge.shell.find import follows, named_by
-from pytest_saber.judge.shell.mentions import mentioned
 from pytest_saber.judge.shell.model import Command
 from pytest_saber.judge.shell.wrappers import INTERPRETERS, SHELLS, SQL_CLIENTS
 from pytest_saber.judge.view import View
 from pytest_saber.model import globs
-from pytest_saber.model.state import FileType
 
 READERS = frozenset(
     """
@@ -53,17 +52,6 @@ _USED = {
     "openssl s_client": frozenset({"-key", "-cert", "-CAfile"}),
 }
 """Options for a file that authenticates a connection, or that its answer is saved as."""
-_LISTS = re.compile(r"listdir|scandir|iterdir|readdir|r?glob|os\.walk|Dir\.|children|entries", re.IGNORECASE)
-_GLOBS = re.compile(r"['\"](?:[^'\"\n]{0,200}/)?([^'\"/\n]{0,100}\*[^'\"/\n]{0,100})['\"]")
-_LISTS_ALL = re.compile(r"listdir|scandir|iterdir|readdir|os\.walk|children|entries", re.IGNORECASE)
-_NAMES_KEPT = re.compile(
-    r"(?P<not>(?:\bnot\s|!\s?|\bunless\s|!~\s?|\breject\b)[^\n;:]{0,40})?"
-    r"(?:(?:endswith|end_with\?|ends_with|str_ends_with)\s?\((?:[^()'\"\n]{0,40},\s?)?\s?|"
-    r"(?:suffix|extname\([^()]{0,40}\)|splitext\([^()]{0,40}\)\[1\])\s?={2,3}\s?)"
-    r"['\"](\.\w{1,10})['\"]|(?P<no>!~\s?|!\s?)?/\\(\.\w{1,10})\$/",
-    re.IGNORECASE,
-)
-"""What a listing keeps of a directory: the names of a glob, or of an ending."""
 _OPEN_PART = re.compile(r"\{\}|\$\{\w{1,60}\}|\$\w{1,60}")
 _MAX_SOURCES = 30
 _MAX_NAMES = 500
@@ -84,10 +72,13 @@ def _collect(view: View, command: Command) -> Iterator[str]:
             yield from _globbed(view, path)
     yield from view.opened_by_code(command)
     if command.code is not None and (command.code_file is None or not view.is_as_found(command.code_file)):
-        yield from _mentioned(view, command)
+        for path in read_by_text.in_code(view, command):
+            yield from _globbed(view, path)
     for file in _values(command, "--env-file"):
         if path := command.absolute(file):
             yield path
+    yield from read_by_text.in_statements(view, command)
+    yield from read_by_text.mounted(view, command)
     if not _reads_operands(command):
         return
     named = dict.fromkeys(_operands(command, view.home))
@@ -119,29 +110,6 @@ def _reads_operands(command: Command) -> bool:
         or (command.program in {"perl", "ruby"} and (command.has_flag("n") or command.has_flag("p")))
         or (command.program.startswith("python") and command.words[:1] == ("-m",))
     )
-
-
-def _mentioned(view: View, command: Command) -> Iterator[str]:
-    """Known files that program text names by a literal: the file, a glob, or a directory that holds it."""
-    for text in mentioned(command.code or ""):
-        path = view.task.workspace.resolve(text) if text.startswith("~") else command.absolute(text)
-        if path is None:
-            continue
-        entry = view.baseline.files.get(links.resolve(view, path))
-        if entry is not None and entry.type is FileType.DIRECTORY and _LISTS.search(command.code or ""):
-            for names in _kept(command.code or ""):
-                yield from _globbed(view, f"{path}/{names}")
-        elif entry is not None or any(character in path for character in "*?["):
-            yield from _globbed(view, path)
-
-
-def _kept(code: str) -> list[str]:
-    """The globs of the names that the text keeps of the directories it lists; `*` where it may keep any."""
-    kept = [f"*{match[2] or match[4]}" for match in _NAMES_KEPT.finditer(code) if not (match["not"] or match["no"])]
-    if kept:
-        return kept[:_MAX_SOURCES]
-    names = [match[1] for match in _GLOBS.finditer(code)] if _LISTS_ALL.search(code) is None else []
-    return names[:_MAX_SOURCES] or ["*"]
 
 
 def _takes_names(command: Command) -> bool:
@@ -199,10 +167,8 @@ def _operands(command: Command, home: str) -> Iterator[str]:
         text = re.sub(r"\A(?:if=|file://|FILE:|OPEN:)", "", text)
         if text.startswith("~/"):
             text = "/".join((home, text[2:]))
-        if text.startswith("/"):
-            yield posixpath.normpath(text)
-        elif start is not None and text:
-            yield posixpath.normpath(posixpath.join(start, text))
+        if text and (path := paths.absolute(text, start)) is not None:
+            yield path
 
 
 def _globbed(view: View, path: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ _MAX_FOUND = 100
 _LITERAL = re.compile(r"\"([^\"\\\n]{2,300})\"|'([^'\\\n]{2,300})'|`([^`\\\n]{2,300})`")
 _READS = re.compile(
     r"(?<![A-Za-z])(?:f?open\w{0,12}|[\w.]{0,20}read\w{0,12}|getline|io\.lines|slurp|load\w{0,8}|copy\w{0,8}|move|rename|parse|"
-    r"file_get_contents|file|print\s?<|foreach|each_line|Import|cat)\b",
+    r"file_get_contents|require|make_archive|cpSync|file|print\s?<|foreach|each_line|Import|cat)\b",
     re.IGNORECASE,
 )
 _ASKS = re.compile(

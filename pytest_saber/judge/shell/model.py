@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+from pytest_saber.judge.shell import paths
 
 ScriptText = Callable[[str], str | None]
 """The text of the file at an absolute path, as far as the evidence knows it."""
@@ -48,9 +49,7 @@ class Redirect:
         """The target as an absolute path, where the working directory is known."""
         if self.target is None:
             return None
-        if self.target.text.startswith("/"):
-            return posixpath.normpath(self.target.text)
-        return None if cwd is None else posixpath.normpath(posixpath.join(cwd, self.target.text))
+        return paths.absolute(self.target.text, cwd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +134,7 @@ class Command:
 
     def absolute(self, text: str) -> str | None:
         """`text` as an absolute path, where the working directory is known."""
-        if text.startswith("/"):
-            return posixpath.normpath(text)
-        return None if self.cwd is None else posixpath.normpath(posixpath.join(self.cwd, text))
+        return paths.absolute(text, self.cwd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
 import re
 from collections.abc import Sequence
 
@@ -48,10 +49,22 @@ class Outputs:
                 return filled(list(words))
             case "pwd":
                 return None if command.cwd is None else command.cwd + "\n"
+            case "dirname" | "basename" | "realpath" | "readlink" if plain := [word for word in words if word[:1] != "-"]:
+                return _part_of_path(command, plain)
             case "cat" if len(words) == 1 and (path := command.absolute(words[0])):
                 return self._script_text(path)
         fed = self.given(command.redirects, command.feeds, command.cwd, depth + 1)
         return None if fed is None else _filtered(command.program, set(words), fed)
+
+
+def _part_of_path(command: Command, words: Sequence[str]) -> str | None:
+    if command.program == "dirname":
+        return (posixpath.dirname(words[0].rstrip("/")) or ".") + "\n"
+    if command.program == "basename":
+        name = posixpath.basename(words[0].rstrip("/"))
+        return (name.removesuffix(words[1]) if len(words) > 1 else name) + "\n"
+    path = command.absolute(words[0]) if command.program == "realpath" or command.has_flag("f") else None
+    return None if path is None else path + "\n"
 
 
 def _echo(words: list[str]) -> str:

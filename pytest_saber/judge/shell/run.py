@@ -216,6 +216,10 @@ class Runner(ABC):
             return produced
         if program == "find":
             return self._find(command, depth)
+        if program in {"fd", "fdfind"} and {"-x", "-X", "--exec", "--exec-batch"} & {*texts}:
+            return self._found(command, depth)
+        if program in {"script", "expect"} and (text := wrappers.spawned(program, command.args)):
+            return self._nested(text, "", depth, 0, wrappers=command.wrappers)
         if command.code is not None:
             return self._program_text(command, command.code, depth)
         behind = wrappers.runner_command(program, command.args)
@@ -333,6 +337,16 @@ class Runner(ABC):
                 position = end
             position += 1
         return produced
+
+    def _found(self, command: Command, depth: int) -> list[int]:
+        """`fd NAME -x COMMAND`, which gets what was found as its last word where it has no `{}`."""
+        position = next(i for i, word in enumerate(command.args) if word.text in {"-x", "-X", "--exec", "--exec-batch"})
+        words = command.args[position + 1 :]
+        if not any("{" in word.text for word in words):
+            words = (*words, Word("{}", "{}"))
+        named = frozenset({command.index})
+        words = tuple(replace(word, origins=word.origins | named) if "{" in word.text else word for word in words)
+        return self._command(words, {}, (), command.source, (command.index,), depth + 1)
 
     def _target(self, command: Command, depth: int) -> list[int]:
         if len(self._via) >= MAX_SCRIPTS:

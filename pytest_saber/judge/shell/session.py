@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pytest_saber.judge.shell import paths
 from pytest_saber.judge.shell.model import Word
 from pytest_saber.judge.shell.words import Variable
 
@@ -40,9 +40,7 @@ class Session:
 
     def resolve(self, text: str) -> str | None:
         """`text` as an absolute path, None where the working directory is not known."""
-        if text.startswith("/"):
-            return posixpath.normpath(text)
-        return None if self.cwd is None else posixpath.normpath(posixpath.join(self.cwd, text))
+        return paths.absolute(text, self.cwd)
 
     def give(self, assignments: Mapping[str, Word], event: int) -> dict[str, Variable | None]:
         """Set what one command alone is given (`NAME=value ./script`); returns what `take_back` needs."""

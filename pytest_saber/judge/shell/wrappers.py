@@ -326,6 +326,16 @@ def shell_script(args: tuple[Word, ...]) -> tuple[Word | None, Word | None]:
     return None, None
 
 
+def spawned(program: str, args: tuple[Word, ...]) -> str:
+    """The shell text that `script -c` runs, and the commands that `expect -c` starts; "" where words do not tell."""
+    for word, following in itertools.pairwise(args):
+        if re.fullmatch(r"-[a-z]*c", word.text) or word.text == "--command":
+            if program == "script":
+                return following.text if following.exact else ""
+            return "\n".join(re.findall(r"\bspawn\s+([^;\n]{1,2000})", following.text[:20_000]))
+    return ""
+
+
 def inline_code(program: str, args: tuple[Word, ...]) -> str | None:
     """The program text of `python -c TEXT`, `node -e TEXT` and the like."""
     family = re.sub(r"(?<=python)[23]|js\Z", "", program)
