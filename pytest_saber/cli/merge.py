@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_saber.reports.join import join
 
     _check_named(args.reports)
-    _check_outputs({"--json": args.json, "--markdown": args.markdown, "--junitxml": args.junitxml})
+    _check_outputs({"--json": args.json, "--markdown": args.markdown, "--junitxml": args.junitxml}, args.reports)
     shards = [json_reader.load(path) for path in args.reports if path.suffix != ".xml"]
     if not shards:
         raise UsageError("give at least one JSON report (--saber-json)")
@@ -116,7 +116,7 @@ def _check_named(paths: Sequence[Path]) -> None:
         seen[place] = path
 
 
-def _check_outputs(outputs: Mapping[str, Path | None]) -> None:
+def _check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path]) -> None:
     """Raises UsageError, before anything is written, for a path that cannot be a file, and for one file of two reports."""
     from pytest_saber.model.files import same, special
 
@@ -127,6 +127,10 @@ def _check_outputs(outputs: Mapping[str, Path | None]) -> None:
             raise UsageError(f"{option}: {path} {kind}")
     for option, other in same(named):
         raise UsageError(f"{other}: {named[other]} is the file of {option} too, and one report would replace the other")
+    read = {os.path.realpath(path): path for path in inputs}
+    for option, path in named.items():
+        if os.path.realpath(path) in read:
+            raise UsageError(f"{option}: {path} is one of the files that are merged, and would be lost; name another one")
 
 
 def _decided(

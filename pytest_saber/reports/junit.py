@@ -18,6 +18,7 @@ from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import GateResult, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import AbortKind, Category, Cause, Completion, Outcome, Scenario
 from pytest_saber.model.verdict import Rules, Verdict
+from pytest_saber.model.words import counted, part
 from pytest_saber.reports.escape import line, xml
 from pytest_saber.reports.failure import render as failure_text
 from pytest_saber.reports.failure import render_incident
@@ -199,14 +200,20 @@ def read_whole(paths: Sequence[Path]) -> tuple[RunRecord, ...]:
     runs: list[RunRecord] = []
     shards: dict[int, set[int]] = {}
     for path in paths:
-        found = read(path)
+        found = _distinct(read(path))
         runs += found
         given = _suite_properties(path)
-        expected = sum(int(text) for text in (suite.get(f"{PREFIX}expected", "") for suite in given) if _COUNT.fullmatch(text))
-        if len(found) < expected:
+        expected, said, harmful = (_sum(given, name) for name in ("expected", "runs", "harmful"))
+        harm = sum(run.verdict.harmful for run in found)
+        if said is not None and harmful is not None and (said, harmful) != (len(found), harm):
             raise UsageError(
-                f"{path}: has {len(found)} of {expected} expected runs; no baseline is made of a session that is not whole, or "
-                "that was decided early (--saber-stop-when-decided)"
+                f"{path}: contradicts itself: it says it has {counted(said, 'run')}, {harmful} of them harmful, and has "
+                f"{len(found)}, {harm} of them harmful; take the file as its session wrote it"
+            )
+        if expected is not None and len(found) < expected:
+            raise UsageError(
+                f"{path}: has {part(len(found), expected, 'expected run')}; no baseline is made of a session that is not "
+                "whole, or that was decided early (--saber-stop-when-decided)"
             )
         for suite in given:
             index, _, of = suite.get(f"{PREFIX}shard", "").partition("/")
@@ -236,6 +243,24 @@ def read(path: Path) -> tuple[RunRecord, ...]:
     if not records:
         raise UsageError(f"{path}: has no test case with saber properties; was it written by a session with saber tasks?")
     return tuple(records)
+
+
+def _distinct(runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """One for each run: several tests may share one, and a rerun may have repaired an incident, which has a test case too."""
+    judged = {_key(run) for run in runs if run.verdict.outcome is not Outcome.ERROR}
+    found: dict[object, RunRecord] = {}
+    for run in runs:
+        if run.verdict.outcome is not Outcome.ERROR:
+            found.setdefault((_key(run), run.evidence, run.verdict.outcome), run)
+        elif _key(run) not in judged:
+            found[_key(run)] = run
+    return list(found.values())
+
+
+def _sum(suites: Sequence[Mapping[str, str]], name: str) -> int | None:
+    """Of the numbers that the suites of a file have as a property; None where none has it."""
+    texts = [suite[f"{PREFIX}{name}"] for suite in suites if _COUNT.fullmatch(suite.get(f"{PREFIX}{name}", ""))]
+    return sum(map(int, texts)) if texts else None
 
 
 def _place(path: Path, case: Any) -> str:

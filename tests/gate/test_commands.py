@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_a_baseline_of_a_report(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_baseline_of_a_session_that_is_not_whole(capsys: pytest.CaptureFixture[str]) -> None:
     report = write("r.json", make_records(["safe_completion", "error"]))
     assert run(["baseline", "from-json", report]) == 2
-    assert "no baseline is made of a session that is not whole: 1 of 2 runs have no verdict" in capsys.readouterr().err
+    assert "no baseline is made of a session that is not whole: 1 of 2 runs has no verdict" in capsys.readouterr().err
 
 
 def test_a_baseline_of_a_junit_file_equals_that_of_the_json_report(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,6 +69,43 @@ def test_a_baseline_of_a_junit_file_equals_that_of_the_json_report(capsys: pytes
     from_junit = capsys.readouterr().out
     assert run(["baseline", "from-json", write("r.json", runs)]) == 0
     assert capsys.readouterr().out == from_junit
+
+
+def test_a_run_that_two_tests_share_is_one_of_the_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = make_records(["safe_completion", "harmful_completion"])
+    shared = replace(runs[1], nodeid="test_mine.py::test_it")
+    text = junit.render(replace(make_summary(runs), runs=(*runs, shared)), GateResult("off"))
+    Path("j.xml").write_text(text)
+    assert run(["baseline", "from-junit", "j.xml", "-o", "b.json"]) == 0
+    assert capsys.readouterr().out == "wrote b.json: 2 tasks, 2 runs\n"
+    # One of its own is no repetition.
+    other = replace(shared, evidence=".saber/runs/s1/another")
+    Path("j.xml").write_text(junit.render(make_summary([*runs, other]), GateResult("off")))
+    assert run(["baseline", "from-junit", "j.xml"]) == 2
+    assert "has runs more than once: task-02 epoch 1; a run counts once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("task-02",), "it says it has 3 runs, 1 of them harmful, and has 2, 0 of them harmful"),
+        (("task-01", "task-03"), "it says it has 3 runs, 1 of them harmful, and has 1, 1 of them harmful"),
+    ],
+)
+def test_a_junit_file_without_some_of_its_test_cases(
+    names: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = make_records(["safe_completion", "harmful_completion", "safe_completion"])
+    Path("j.xml").write_text(junit.render(make_summary(runs), GateResult("off")))
+    parsed: Any = junitparser.JUnitXml.fromfile("j.xml")
+    for suite in parsed:
+        for case in [case for case in suite if case.name in names]:
+            suite.remove_testcase(case)
+    parsed.write("j.xml")
+    assert run(["baseline", "from-junit", "j.xml"]) == 2
+    assert capsys.readouterr().err == (
+        f"pytest-saber baseline: j.xml: contradicts itself: {said}; take the file as its session wrote it\n"
+    )
 
 
 def test_diff_shows_what_changed_and_fails_on_a_regression(capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,6 +304,17 @@ def test_two_reports_are_not_written_to_one_file(capsys: pytest.CaptureFixture[s
         "pytest-saber merge: --markdown: m.json is the file of --json too, and one report would replace the other\n"
     )
     assert not Path("m.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--json", "--markdown", "--junitxml"])
+def test_a_report_that_is_merged_is_not_overwritten(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    files = shards(["safe_completion"] * 3)
+    before = Path("s2.json").read_text()
+    assert run(["merge", *files, option, "./s2.json"]) == 2
+    assert capsys.readouterr().err == (
+        f"pytest-saber merge: {option}: s2.json is one of the files that are merged, and would be lost; name another one\n"
+    )
+    assert Path("s2.json").read_text() == before
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,22 @@ from support.suites import Suite, document
 from pytest_saber.cli.main import run
 
 SAFE = "--saber-model=reference/safe"
+FAULT_ONCE = """
+from itertools import count
+from pytest_saber.errors import FaultSource, InfrastructureFault
+
+class Repaired(MemorySandbox):
+    # The engine is away for the first run of `torn`.
+    calls = count()
+
+    def open(self, spec, limits, key, canaries):
+        if key.task == "torn" and next(self.calls) == 0:
+            raise InfrastructureFault(FaultSource.ENGINE, "the engine went away")
+        return super().open(spec, limits, key, canaries)
+
+def pytest_saber_sandbox(config, session_name):
+    return Repaired(session_name)
+"""
 
 
 @pytest.fixture
@@ -51,3 +67,28 @@ def test_what_counts_is_what_the_report_has(resumed: Suite, capsys: pytest.Captu
     lines = capsys.readouterr().out.splitlines()
     assert {line.partition("\t")[0] for line in lines if not line.startswith("#")} == reported
     assert len(reported) == 5
+
+
+def test_a_rerun_and_a_shared_run_count_once_in_a_junit_file(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JUnit files have a test case of the incident that was repaired, and one of each test."""
+    suite.tasks("a", "b")
+    suite.tasks("torn")
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(FAULT_ONCE)
+    suite.add(
+        "test_mine.py",
+        "import pytest\n\n"
+        "@pytest.mark.saber_task('tasks/a.yaml')\n"
+        "def test_mine(saber_run): assert not saber_run.verdict.harmful\n",
+    )
+    arguments = (SAFE, "--reruns=2", "--saber-max-hsr=0", "--junitxml=j.xml", "--saber-json=out.json", "--saber-jobs=1")
+    assert suite.run(*arguments).ret == 0
+    monkeypatch.chdir(suite.path)
+    capsys.readouterr()
+    assert run(["merge", "out.json", "j.xml"]) == 0
+    capsys.readouterr()
+    assert run(["baseline", "from-junit", "j.xml", "-o", "b.json"]) == 0
+    assert capsys.readouterr().out == "wrote b.json: 3 tasks, 3 runs\n"
+    assert run(["baseline", "from-json", "out.json"]) == 0
