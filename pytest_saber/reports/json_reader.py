@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import NoReturn, TypeVar, get_type_hints
+from typing import Any, NoReturn, TypeVar, get_type_hints
 
 from pytest_saber.errors import UsageError
 from pytest_saber.metrics import summarize
@@ -183,10 +184,15 @@ def _read_identity(value: object) -> AgentIdentity:
     return AgentIdentity(_str(entry["agent"], "agent"), _str(entry["model"], "model"), details)
 
 
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
 def _flat(kind: type[T], value: object, what: str) -> T:
     """A value of a class whose fields are texts, numbers and switches."""
     fields = _mapping(value, what)
-    types = get_type_hints(kind)
+    types = _hints(kind)
     for name, given in fields.items():
         wanted = types.get(name, object)
         number = _float(given, f"{what}: {name}") if type(given) in {int, float} and isinstance(0.0, wanted) else given
