@@ -7,10 +7,10 @@ such a file was edited, or made of parts of several.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, get_type_hints
+from typing import Any, NoReturn, TypeVar, cast, get_type_hints
 
 from pytest_saber.errors import UsageError
 from pytest_saber.metrics import summarize
@@ -186,7 +186,7 @@ def _read_identity(value: object) -> AgentIdentity:
 
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
+    return get_type_hints(cast(Hashable, kind))
 
 
 def _flat(kind: type[T], value: object, what: str) -> T:
