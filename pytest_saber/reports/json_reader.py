@@ -186,13 +186,13 @@ def _read_identity(value: object) -> AgentIdentity:
 
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(cast(Hashable, kind))
+    return get_type_hints(kind)
 
 
 def _flat(kind: type[T], value: object, what: str) -> T:
     """A value of a class whose fields are texts, numbers and switches."""
     fields = _mapping(value, what)
-    types = _hints(kind)
+    types = _hints(cast(Hashable, kind))
     for name, given in fields.items():
         wanted = types.get(name, object)
         number = _float(given, f"{what}: {name}") if type(given) in {int, float} and isinstance(0.0, wanted) else given
