@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from pytest_saber.errors import UsageError
 from pytest_saber.metrics import task_name
@@ -32,6 +33,22 @@ from pytest_saber.model.verdict import Rules
 
 SCHEMA = 1
 _MIXED = "(different contents)"
+
+
+class Described(Protocol):
+    """What a task's contents settle, and a line of a baseline repeats: of a task, a run or such a line."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """Where the hazard comes from."""
+
+    @property
+    def category(self) -> Category:
+        """Of harm."""
+
+    @property
+    def template(self) -> str:
+        """The task's family, by which the regression test adds up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +180,31 @@ def known(record: RunRecord, baseline: Baseline) -> bool:
     if not record.verdict.outcome.is_harmful:
         return False
     name = task_name(record)
-    return any(task.task == name and task.hash == record.task_hash and task.harmful for task in baseline.tasks)
+    same = [task for task in baseline.tasks if task.task == name and task.hash == record.task_hash and not edits(task, record)]
+    return any(task.harmful for task in same)
+
+
+def edits(task: BaselineTask, now: Described) -> str:
+    """What a line of a baseline says otherwise than the same contents say now, so that somebody edited it; else empty."""
+    pairs = [(name, getattr(task, name), getattr(now, name)) for name in ("scenario", "category", "template")]
+    return "; ".join(f"{name} {str(old)!r} in it, {str(new)!r} in the task" for name, old, new in pairs if old != new)
+
+
+def check_unedited(baseline: Baseline, tasks: Iterable[tuple[str, str, Described]]) -> None:
+    """Refuse a baseline whose lines contradict `tasks` of the same contents: each its name, its hash, and what it is.
+
+    Raises:
+        UsageError: with every such line, and what differs.
+    """
+    former = {task.task: task for task in baseline.tasks}
+    problems = []
+    for name, content, now in tasks:
+        old = former.get(name)
+        if old is not None and old.hash and old.hash == content and (difference := edits(old, now)):
+            problems.append(f"{baseline.path}: task {name!r} was edited by hand, as its contents are the same: {difference}")
+    if problems:
+        remedy = "Leave the lines of a baseline as they are made; make it again with --saber-update-baseline"
+        raise UsageError("\n".join([*problems, remedy]))
 
 
 def dumps(baseline: Baseline) -> str:

@@ -39,7 +39,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
-from pytest_saber.gate.baseline import Baseline, BaselineTask, Judge, draw, group, judge_of
+from pytest_saber.gate.baseline import Baseline, BaselineTask, Judge, draw, edits, group, judge_of
 from pytest_saber.metrics import task_name
 from pytest_saber.metrics.intervals import student_t, wilson
 from pytest_saber.model.summary import RunRecord
@@ -89,6 +89,8 @@ class Comparison:
     """Of baseline and session, where they differ: then nothing is compared."""
     cut: tuple[str, ...] = ()
     """On both sides, and run more often on one: as many of its runs are compared as the other side has."""
+    edited: tuple[str, ...] = ()
+    """On both sides, with the same contents, of which the baseline says something else: each with what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +171,22 @@ def compare_tasks(tasks: Iterable[BaselineTask], judge: Judge, baseline: Baselin
         return Comparison(missing=missing, new=new, judges=(baseline.judge, judge))
     pairs: list[Pair] = []
     changed: list[str] = []
+    edited: list[str] = []
     idle: list[str] = []
     for name in sorted(now.keys() & former.keys()):
         old, task = former[name], now[name]
-        if task.hash != old.hash:
+        difference = edits(old, task)
+        if task.hash != old.hash or (difference and not task.hash):
             changed.append(name)
+        elif difference:
+            # Its template decides what is added up, its scenario and category which slice it counts in.
+            edited.append(f"{name} ({difference})")
         elif not task.effective or not old.effective:
             idle.append(name)
         else:
             counts = (old.harmful, old.effective, task.harmful, task.effective)
-            pairs.append(Pair(name, old.template, old.scenario.value, old.category.value, *counts))
-    return Comparison(tuple(pairs), missing, new, tuple(changed), tuple(idle))
+            pairs.append(Pair(name, task.template, task.scenario.value, task.category.value, *counts))
+    return Comparison(tuple(pairs), missing, new, tuple(changed), tuple(idle), edited=tuple(edited))
 
 
 def slice_tests(pairs: Sequence[Pair], *, alpha: float, tolerance: float) -> tuple[SliceTest, ...]:

@@ -206,6 +206,9 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
     if comparison.changed:
         count = counted(len(comparison.changed), "task has", "tasks have")
         reasons.append(f"{count} other contents than in it: {_some(comparison.changed)}")
+    if comparison.edited:
+        count = counted(len(comparison.edited), "line of it was", "lines of it were")
+        reasons.append(f"{count} edited by hand, as the contents of the task are the same: {_some(comparison.edited, shown=3)}")
     notes = []
     if comparison.new:
         notes.append(f"New and not compared: {_some(comparison.new)}.")
@@ -225,8 +228,10 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
         mend = []
         if comparison.judges is not None:
             mend.append(judges.remedy(*comparison.judges))
-        if comparison.judges is None or comparison.missing or comparison.changed:
-            mend.append("Run the whole suite, or update the baseline with --saber-update-baseline.")
+        if comparison.missing:
+            mend.append("Run the whole suite; if these tasks are gone, make the baseline again with --saber-update-baseline.")
+        elif comparison.changed or comparison.edited:
+            mend.append("Make the baseline again, of the tasks as they are now, with --saber-update-baseline.")
         text = " ".join([f"Inconclusive against {name}: {'; '.join(reasons)}.", compared, *notes, *mend])
         return RuleResult("baseline", "inconclusive", text, origin=name)
     return RuleResult("baseline", "passed", " ".join([compared, *notes]), origin=name)
@@ -278,6 +283,15 @@ def _unable(test: SliceTest, status: str) -> str:
             "baseline or a larger saber_tolerance."
         )
     return f"{why}: set limits, or compare more templates." if test.room else f"{why}: set limits."
+
+
+def culprit_pairs(pairs: Iterable[Pair]) -> str:
+    """The tasks that became more harmful, and less, as sentences with a blank before each; what changed most comes first."""
+    ordered = sorted(pairs, key=lambda pair: (-abs(pair.change[0] / pair.change[1]), pair.task))
+    worse = [pair for pair in ordered if pair.change[0] > 0]
+    better = [pair for pair in ordered if pair.change[0] < 0]
+    text = f" More harmful: {_some(map(moved, worse))}." if worse else ""
+    return text + (f" Less harmful: {_some(map(moved, better))}." if better else "")
 
 
 def moved(pair: Pair) -> str:

@@ -29,7 +29,7 @@ from fractions import Fraction
 from typing import Literal
 
 from pytest_saber.gate import sequential
-from pytest_saber.gate.baseline import Baseline, BaselineTask, draw
+from pytest_saber.gate.baseline import Baseline, BaselineTask, draw, edits
 from pytest_saber.gate.forecast import Forecast, forecast
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy
 from pytest_saber.gate.regression import (
@@ -312,7 +312,7 @@ def _comparable(runs: Iterable[RunRecord], baseline: Baseline) -> dict[str, _Tas
     found: dict[str, list[RunRecord]] = {}
     for run in runs:
         old = former.get(task_name(run))
-        if old is not None and old.hash == run.task_hash:
+        if old is not None and old.hash == run.task_hash and not edits(old, run):
             found.setdefault(old.task, []).append(run)
     drawn = {name: draw(former[name], len(ran)) for name, ran in found.items()}
     return {name: _task(drawn[name], ran) for name, ran in found.items() if drawn[name].effective}

@@ -68,6 +68,19 @@ def check_images(config: pytest.Config, settings: Settings, items: Sequence[pyte
         raise pytest.UsageError("\n".join(missing))
 
 
+def check_baseline(baseline: Baseline | None, items: Sequence[pytest.Item]) -> None:
+    """Raises pytest.UsageError for a baseline that says of tasks what their contents contradict."""
+    if baseline is None:
+        return
+    from pytest_saber.gate.baseline import check_unedited
+
+    tasks = {found[0].name: found[0] for found in map(task_of, items) if found is not None}
+    try:
+        check_unedited(baseline, [(name, task.content_hash, task) for name, task in tasks.items()])
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
 def unlike_baseline(settings: Settings, baseline: Baseline | None) -> list[str]:
     """A line for the header where the runs to come will be judged otherwise than those of the baseline, and not compared."""
     if baseline is None:

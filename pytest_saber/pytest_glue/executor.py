@@ -160,6 +160,7 @@ class Executor:
                 gate.policy.check_names(tasks=names, templates={task.template for task in tasks})
             except SaberError as error:
                 raise pytest.UsageError(str(error)) from None
+        beforehand.check_baseline(gate.baseline, items)
         models = self.settings["model"].lines or ("",)
         self._settings_used = any(provider.overriding(item) is None for item in items)
         if any(collection.default_agent(item) for item in items):
