@@ -15,6 +15,7 @@ from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.summary import SemanticLabel
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.verdict import Rules
+from pytest_saber.model.words import part
 from pytest_saber.reports.escape import line
 
 
@@ -103,7 +104,7 @@ def summary_lines(records: Iterable[Labelled]) -> list[str]:
     if not labels:
         return []
     found = compare((label.rules, label.harmful) for label in labels if label.harmful is not None)
-    lines = [f"semantic judge: labelled {found.n} of {len(labels)} runs"]
+    lines = [f"semantic judge: labelled {part(found.n, len(labels), 'run')}"]
     lines += [f"  {text}" for text in table(found)] if found.n else []
     missing = [label.problem for label in labels if label.harmful is None]
     lines += [f"  no label for {missing.count(problem)}: {line(problem)}" for problem in sorted({*missing})[:5]]

@@ -16,6 +16,7 @@ from pytest_saber.judge.text import plural
 from pytest_saber.model.evidence import Evidence
 from pytest_saber.model.terms import Outcome
 from pytest_saber.model.verdict import Verdict
+from pytest_saber.model.words import agreeing, part
 from pytest_saber.record.shapes import did_you_mean
 from pytest_saber.reports.escape import line
 
@@ -168,8 +169,10 @@ def template(audit: Audit) -> Iterable[str]:
 def result_lines(audit: Audit) -> list[str]:
     """What the audit came to."""
     decided, found = audit.decided, audit.agreement
-    whose = "labels of the semantic judge" if audit.of == "semantic" else "verdicts"
-    drawn = f"{len(audit.items)} of {audit.population} {whose} were drawn (--sample {audit.fraction:g} --seed {audit.seed})"
+    judge = " of the semantic judge"
+    whose = (f"label{judge}", f"labels{judge}") if audit.of == "semantic" else ("verdict", "verdicts")
+    count = f"{part(len(audit.items), audit.population, *whose)} {agreeing(len(audit.items), 'was', 'were')}"
+    drawn = f"{count} drawn (--sample {audit.fraction:g} --seed {audit.seed})"
     lines = [f"{drawn}, {len(decided)} decided"]
     interval = found.interval
     if interval is None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pytest_saber.model.words import counted
+
 if TYPE_CHECKING:
     from pytest_saber.annotate.semantic import SemanticJudge
     from pytest_saber.model.evidence import Evidence
@@ -247,8 +249,8 @@ def _report(
     rate = f", {len(done) / seconds * 60:.0f} a minute" if seconds > 0.5 else ""
     what = f"{len(changes)} changed" if changes else "none changed"
     written = ", the new verdicts are written" if updated and changes else ""
-    bad = f"; {len(faults)} {'fault' if len(faults) == 1 else 'faults'}, see above" if faults else ""
-    print(f"{len(done)} {'run' if len(done) == 1 else 'runs'} judged again in {seconds:.1f} s{rate}: {what}{written}{bad}")
+    bad = f"; {counted(len(faults), 'fault')}, see above" if faults else ""
+    print(f"{counted(len(done), 'run')} judged again in {seconds:.1f} s{rate}: {what}{written}{bad}")
 
 
 def _grouped(faults: list[tuple[Path, str]]) -> list[str]:

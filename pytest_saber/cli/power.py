@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if needed is None:
         print(f"\nA regression of {100 * wanted:g} points takes more than {MAX_EPOCHS} epochs, or more templates.")
         return 1
-    print(f"\nA regression of {100 * wanted:g} points needs {needed} {'epoch' if needed == 1 else 'epochs'}.")
+    print(f"\nA regression of {100 * wanted:g} points needs {counted(needed, 'epoch')}.")
     return 0
 
 

@@ -30,6 +30,7 @@ from pytest_saber.model.files import special
 from pytest_saber.model.summary import RunRecord, Summary
 from pytest_saber.model.terms import Category, Outcome, Scenario
 from pytest_saber.model.verdict import Rules
+from pytest_saber.model.words import agreeing, part
 
 SCHEMA = 1
 _MIXED = "(different contents)"
@@ -112,12 +113,15 @@ def make(summary: Summary) -> Baseline:
     """
     faults = [*summary.problems]
     if summary.skipped:
-        count = f"{len(summary.skipped)} of {summary.expected} runs were not started"
+        skipped = len(summary.skipped)
+        count = f"{part(skipped, summary.expected, 'run')} {agreeing(skipped, 'was', 'were')} not started"
         faults.append(f"{count} because it was decided early; run it without --saber-stop-when-decided")
     if len(summary.runs) + len(summary.skipped) < summary.expected or not summary.runs:
-        faults.append(f"{len(summary.runs)} of {summary.expected} runs have a record")
+        count = part(len(summary.runs), summary.expected, "run")
+        faults.append(f"{count} {agreeing(len(summary.runs), 'has', 'have')} a record")
     if summary.overall.errors:
-        faults.append(f"{summary.overall.errors} of {summary.overall.runs} runs have no verdict")
+        errors = summary.overall.errors
+        faults.append(f"{part(errors, summary.overall.runs, 'run')} {agreeing(errors, 'has', 'have')} no verdict")
     if faults:
         raise UsageError(f"no baseline is made of a session that is not whole: {'; '.join(faults)}")
     return from_records(summary.runs, origin="the session")
@@ -133,7 +137,8 @@ def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
     runs = tuple(runs)
     unjudged = sum(run.verdict.outcome is Outcome.ERROR for run in runs)
     if unjudged or not runs:
-        raise UsageError(f"{origin} has {unjudged} of {len(runs)} runs without a verdict; a baseline is made of judged runs")
+        count = part(unjudged, len(runs), "run")
+        raise UsageError(f"{origin} has {count} without a verdict; a baseline is made of judged runs")
     agents = {(run.agent.agent, run.agent.model) for run in runs}
     if len(agents) > 1:
         names = ", ".join(sorted(f"{agent} with {model}" for agent, model in agents))

@@ -29,6 +29,7 @@ from typing import Generic, Literal, TypeVar
 
 from pytest_saber.errors import UsageError
 from pytest_saber.model.terms import Category, Scenario
+from pytest_saber.model.words import counted
 
 T = TypeVar("T")
 V_co = TypeVar("V_co", covariant=True)
@@ -196,9 +197,9 @@ class Policy:
             UsageError: with every such limit, where it was set, and what would be one.
         """
         problems = [
-            f"{limit.origin}: {limit.label} = {limit.value:g} can never fail: a task has {epochs} "
-            f"{'epoch' if epochs == 1 else 'epochs'} (--saber-epochs), and fails with {limit.value + 1:g} harmful ones; "
-            f"set it to {epochs - 1} at most, or run {limit.value + 1:g} epochs at least"
+            f"{limit.origin}: {limit.label} = {limit.value:g} can never fail: a task has "
+            f"{counted(epochs, 'epoch')} (--saber-epochs), and fails with {counted(int(limit.value) + 1, 'harmful one')}; "
+            f"set it to {epochs - 1} at most, or run {counted(int(limit.value) + 1, 'epoch')} at least"
             for limit in self.limits
             if limit.name == "max_harmful_epochs" and limit.value >= epochs
         ]

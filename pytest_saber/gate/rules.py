@@ -19,7 +19,7 @@ from pytest_saber.gate.regression import Comparison, Pair, SliceTest, change_int
 from pytest_saber.metrics import cell_of, measure, models_of, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
-from pytest_saber.model.words import counted
+from pytest_saber.model.words import agreeing, counted, part
 
 _SHOWN = 8
 MOST_ERRORS = 0.5
@@ -81,12 +81,13 @@ def _rules_of_one(runs: Sequence[RunRecord], policy: Policy, baseline: Baseline 
 def _coverage(summary: Summary) -> RuleResult:
     names = Counter((run.agent.model, task_name(run), run.epoch) for run in summary.runs)
     twice = sorted(f"{task} epoch {epoch}" for (_, task, epoch), count in names.items() if count > 1)
-    done = f"{len(summary.runs)} of {summary.expected} expected runs have a record"
+    done = f"{part(len(summary.runs), summary.expected, 'expected run')} {agreeing(len(summary.runs), 'has', 'have')} a record"
     reasons = list(summary.problems)
     if len(summary.runs) + len(summary.skipped) < summary.expected or not summary.runs:
         reasons.insert(0, done)
     if summary.skipped:
-        count = f"{len(summary.skipped)} of {summary.expected} runs were not started"
+        skipped = len(summary.skipped)
+        count = f"{part(skipped, summary.expected, 'run')} {agreeing(skipped, 'was', 'were')} not started"
         reasons.insert(0, f"{count}, because its own policy had decided early (--saber-stop-when-decided)")
     if twice:
         reasons.append(f"recorded more than once: {_some(twice)}")
@@ -98,13 +99,13 @@ def _coverage(summary: Summary) -> RuleResult:
     )
 
 
-def _errors(runs: Sequence[RunRecord], limit: Limit, part: Slice, metrics: Metrics) -> RuleResult:
+def _errors(runs: Sequence[RunRecord], limit: Limit, where: Slice, metrics: Metrics) -> RuleResult:
     failed = [run for run in runs if run.verdict.outcome is Outcome.ERROR]
     rate = metrics.errors / metrics.runs if metrics.runs else 0.0
-    count = f"{metrics.errors} of {metrics.runs} runs{_of(part)} have no verdict"
+    count = f"{part(metrics.errors, metrics.runs, 'run')}{_of(where)} {agreeing(metrics.errors, 'has', 'have')} no verdict"
     if not metrics.runs:
-        return _result(limit, "inconclusive", f"Inconclusive: there is no run{_of(part)}.", None)
-    if rate <= limit.value and (part != OVERALL or rate <= MOST_ERRORS):
+        return _result(limit, "inconclusive", f"Inconclusive: there is no run{_of(where)}.", None)
+    if rate <= limit.value and (where != OVERALL or rate <= MOST_ERRORS):
         return _result(limit, "passed", f"{count}, within the limit {_number(limit.value)}.", rate)
     causes = Counter(run.incident or "no reason recorded" for run in failed)
     why = "; ".join(f"{cause} ({n})" if n > 1 else cause for cause, n in causes.most_common(3))
@@ -121,7 +122,8 @@ def _errors(runs: Sequence[RunRecord], limit: Limit, part: Slice, metrics: Metri
 
 
 def _effective(limit: Limit, metrics: Metrics) -> RuleResult:
-    count = f"{metrics.effective} of {metrics.runs} runs{_of(limit.slice)} are effective"
+    verb = agreeing(metrics.effective, "is", "are")
+    count = f"{part(metrics.effective, metrics.runs, 'run')}{_of(limit.slice)} {verb} effective"
     if metrics.effective >= limit.value:
         return _result(limit, "passed", f"{count}, at least {limit.value:.0f} needed.", metrics.effective)
     return _result(
@@ -140,7 +142,11 @@ def _required(runs: Sequence[RunRecord], policy: Policy) -> RuleResult:
     if missing:
         message = f"Inconclusive: required tasks without a verdict: {_some(missing, shown=50)} ({origin})."
         return RuleResult("required", "inconclusive", message, origin=origin)
-    return RuleResult("required", "passed", f"All {len(policy.required)} required tasks have a verdict.", origin=origin)
+    return RuleResult("required", "passed", f"{_all_of(len(policy.required))} a verdict.", origin=origin)
+
+
+def _all_of(required: int) -> str:
+    return "The required task has" if required == 1 else f"All {required} required tasks have"
 
 
 def _limit(runs: Sequence[RunRecord], limit: Limit, policy: Policy) -> RuleResult:
@@ -184,14 +190,14 @@ def _harmful_epochs(runs: Sequence[RunRecord], limit: Limit) -> RuleResult:
     order = sorted(epochs, key=lambda name: (-harmful[name], name))
     beyond = [name for name in order if harmful[name] > limit.value]
     most = harmful[order[0]]
-    more = f"more than {limit.value:g} harmful {'epoch' if limit.value == 1 else 'epochs'} ({_where(limit)})"
+    more = f"more than {counted(int(limit.value), 'harmful epoch')} ({_where(limit)})"
     if not beyond:
         worst_one = f" The most are {most} of {epochs[order[0]]}: {order[0]}." if most else ""
         text = f"None of {counted(len(epochs), 'task')}{_of(limit.slice)} has {more}.{worst_one}"
         return _result(limit, "passed", text, most)
     names = _some(f"{name} ({harmful[name]} of {epochs[name]})" for name in beyond)
-    have = "has" if len(beyond) == 1 else "have"
-    text = f"{len(beyond)} of {counted(len(epochs), 'task')}{_of(limit.slice)} {have} {more}: {names}."
+    have = agreeing(len(beyond), "has", "have")
+    text = f"{part(len(beyond), len(epochs), 'task')}{_of(limit.slice)} {have} {more}: {names}."
     return _result(limit, "failed", text, most)
 
 
@@ -222,7 +228,8 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
     if not comparison.pairs and not reasons:
         reasons.append("no task is effective on both sides")
     elif len(comparison.idle) > len(comparison.pairs):
-        reasons.append(f"{len(comparison.idle)} tasks have no effective run on one side, more than can be compared")
+        count = counted(len(comparison.idle), "task has", "tasks have")
+        reasons.append(f"{count} no effective run on one side, more than can be compared")
     compared = f"{counted(len(comparison.pairs), 'task is', 'tasks are')} compared with {name} ({baseline.agent.model})."
     if reasons:
         mend = []
@@ -239,9 +246,6 @@ def _comparability(comparison: Comparison, baseline: Baseline) -> RuleResult:
 
 def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, policy: Policy) -> RuleResult:
     pairs = [pair for pair in comparison.pairs if test.name in ("", pair.scenario, pair.category)]
-    ordered = sorted(pairs, key=lambda pair: (-abs(pair.change[0] / pair.change[1]), pair.task))
-    worse = [pair for pair in ordered if pair.change[0] > 0]
-    better = [pair for pair in ordered if pair.change[0] < 0]
     where = f" in {test.name}" if test.name else ""
     low, high = change_interval(pairs)
     change = f"{100 * test.change:+.1f} points (95 % interval {100 * low:+.0f} to {100 * high:+.0f})"
@@ -259,10 +263,7 @@ def _regression(test: SliceTest, comparison: Comparison, baseline: Baseline, pol
         text = f"{'Inconclusive: ' if status == 'inconclusive' else ''}{text} {_unable(test, status)}"
     elif beyond:
         text += " That is beyond the tolerance, and not significant: it may be chance."
-    if worse:
-        text += f" More harmful: {_some(map(moved, worse))}."
-    if better:
-        text += f" Less harmful: {_some(map(moved, better))}."
+    text += culprit_pairs(pairs)
     return RuleResult(
         "regression" + (f"[{test.name}]" if test.name else ""),
         status,

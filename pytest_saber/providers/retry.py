@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pytest_saber.errors import FaultSource, InfrastructureFault
+from pytest_saber.model.words import counted
 
 T = TypeVar("T")
 
@@ -88,7 +89,7 @@ class Retrier:
             if failure.timed_out and number == 1 and timeout < attempt_seconds:
                 raise BudgetSpent(failure.source, failure.message)
             pause = self._pause_after(number, failure)
-            tried = f"{number} {'try' if number == 1 else 'tries'} in {self._now() - begin:.0f} s"
+            tried = f"{counted(number, 'try', 'tries')} in {self._now() - begin:.0f} s"
             if number >= self._tries:
                 raise InfrastructureFault(failure.source, f"{failure.message} ({tried})")
             if self._now() + pause >= deadline:

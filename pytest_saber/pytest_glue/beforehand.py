@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_saber.errors import UsageError
+from pytest_saber.model.words import agreeing, counted, part
 from pytest_saber.pytest_glue import provider, unknown
 from pytest_saber.pytest_glue.collection import AGENT, task_of
 from pytest_saber.pytest_glue.settings import Settings
@@ -42,14 +43,16 @@ def skip_without_trajectory(config: pytest.Config, settings: Settings, items: Se
         lacking = {item: text for item, text in texts.items() if text}
         if lacking and len(lacking) == len(texts):
             shown = list(dict.fromkeys(lacking.values()))
-            more = [f"and {len(shown) - _SHOWN} more tasks"] if len(shown) > _SHOWN else []
+            more = [f"and {counted(len(shown) - _SHOWN, 'more task')}"] if len(shown) > _SHOWN else []
             raise pytest.UsageError(
                 "\n".join([f"--saber-model={model}: no selected task has this trajectory", *shown[:_SHOWN], *more])
             )
         for item, text in lacking.items():
             item.add_marker(pytest.mark.skip(reason=f"--saber-model={model}: {text}"))
         if lacking:
-            problems.append(f"{len(lacking)} of {len(texts)} runs were skipped: their tasks have no trajectory {model}")
+            count = f"{part(len(lacking), len(texts), 'run')} {agreeing(len(lacking), 'was', 'were')}"
+            tasks = agreeing(len(lacking), "its task has", "their tasks have")
+            problems.append(f"{count} skipped: {tasks} no trajectory {model}")
     return problems
 
 

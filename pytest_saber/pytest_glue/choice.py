@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_saber.errors import SaberError
+from pytest_saber.model.words import agreeing, counted
 from pytest_saber.pytest_glue.settings import Settings, Value
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def choose_session(config: pytest.Config, settings: Settings) -> str:
     known = store.sessions()
     if wanted not in known:
         close = difflib.get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {len(known)} sessions in {settings.text('runs_dir')}"
+        there = f"there {agreeing(len(known), 'is', 'are')} {counted(len(known), 'session')} in {settings.text('runs_dir')}"
+        hint = f"did you mean {close[0]}?" if close else there
         raise pytest.UsageError(f"{settings['session'].origin}: there is no session {wanted} to resume; {hint}")
     return wanted
 

@@ -138,7 +138,7 @@ class Controller:
             self._begin(self._worker_suite)
         count = self._collection_errors
         if count and not self.config.getoption("continue_on_collection_errors"):
-            raise pytest.Session.Interrupted(f"{count} error{'s' if count != 1 else ''} during collection")
+            raise pytest.Session.Interrupted(f"{counted(count, 'error')} during collection")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -361,7 +361,7 @@ def header(settings: Settings, executor: Executor, *, named: bool) -> list[str]:
     early = []
     try:
         gate = executor.gate
-        if settings["stop_when_decided"].flag:
+        if settings["stop_when_decided"].flag and gate.mode == "gate":
             origin = "the session's name" if settings["seed"].is_default else settings["seed"].origin
             level = gate.policy.stop_level
             test = f"or by a sequential test at level {level.value:g} ({level.origin})" if level.value else "only"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
+from pytest_saber.model.words import agreeing, counted, part
 from pytest_saber.pytest_glue import beforehand, collection, order, provider, records, shard, unfinished
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Gate, read_gate
@@ -130,12 +131,14 @@ class Executor:
         missing = suite.collected - suite.selected
         if missing > 0:
             suite.problems.append(
-                f"{missing} of {suite.collected} collected runs were deselected (-k, -m, --lf, or by a plugin)"
+                f"{part(missing, suite.collected, 'collected run')} {agreeing(missing, 'was', 'were')} deselected "
+                "(-k, -m, --lf, or by a plugin)"
             )
         if self._skipped_files:
-            suite.problems.append(f"{len(self._skipped_files)} task files were left out (--lf)")
+            suite.problems.append(f"{counted(len(self._skipped_files), 'task file was', 'task files were')} left out (--lf)")
         if self._ignored_files:
-            suite.problems.append(f"{len(self._ignored_files)} task files were ignored (--ignore, a conftest.py, or a plugin)")
+            count = counted(len(self._ignored_files), "task file was", "task files were")
+            suite.problems.append(f"{count} ignored (--ignore, a conftest.py, or a plugin)")
         if not items:
             return
         with self._usage_errors():

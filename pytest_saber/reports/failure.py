@@ -6,6 +6,7 @@ from pytest_saber.metrics import task_name
 from pytest_saber.model.summary import RunRecord
 from pytest_saber.model.terms import Scenario
 from pytest_saber.model.verdict import Finding, Proof
+from pytest_saber.model.words import counted
 from pytest_saber.reports.escape import LINE, line, xml
 
 SCENARIOS = {
@@ -25,14 +26,14 @@ def render(record: RunRecord) -> str:
         lines.append(f"Cause: {verdict.cause.value}")
     lines += [text for holds, text in _EFFECTS if getattr(verdict, holds)]
     count = len(verdict.findings)
-    lines.append(f"{count} {'finding' if count == 1 else 'findings'}:")
+    lines.append(f"{counted(count, 'finding')}:")
     for number, finding in enumerate(verdict.findings[:_FINDINGS], 1):
         lines.append(f"  {number}. {finding_text(finding)}")
         lines += [f"       {proof_text(proof)}" for proof in finding.proof[:_PROOFS]]
         if len(finding.proof) > _PROOFS:
-            lines.append(f"       and {len(finding.proof) - _PROOFS} more proofs")
+            lines.append(f"       and {counted(len(finding.proof) - _PROOFS, 'more proof')}")
     if count > _FINDINGS:
-        lines.append(f"  and {count - _FINDINGS} more findings")
+        lines.append(f"  and {counted(count - _FINDINGS, 'more finding')}")
     if record.incident:
         lines.append(f"An incident stopped the run after this: {line(record.incident)}")
     lines += _where(record)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pytest_saber.metrics import reliability, run_name, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
-from pytest_saber.model.words import counted
+from pytest_saber.model.words import agreeing, counted, part
 from pytest_saber.reports import comparison
 from pytest_saber.reports.escape import markdown as plain
 from pytest_saber.reports.failure import SCENARIOS, proof_text
@@ -58,7 +58,7 @@ def render(
 
 
 def _head(summary: Summary, gate: GateResult, failures: int) -> str:
-    runs = f"{len(summary.runs)} of {counted(summary.expected, 'run')}"
+    runs = part(len(summary.runs), summary.expected, "run")
     if summary.skipped:
         runs += f", {len(summary.skipped)} not started because the gate was decided early"
     others = f", ❌ {counted(failures, 'other test')} failed" if failures else ""
@@ -73,7 +73,7 @@ def _head(summary: Summary, gate: GateResult, failures: int) -> str:
 
 
 def _hsr(metrics: Metrics) -> str:
-    count = f"{metrics.harmful} of {counted(metrics.effective, 'effective run was', 'effective runs were')} harmful"
+    count = f"{part(metrics.harmful, metrics.effective, 'effective run')} {agreeing(metrics.harmful, 'was', 'were')} harmful"
     return f"**HSR {_rate(metrics.hsr)}** ({count})"
 
 

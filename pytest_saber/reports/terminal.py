@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pytest_saber.metrics import reliability, run_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
-from pytest_saber.model.words import counted
+from pytest_saber.model.words import counted, part
 from pytest_saber.reports import comparison
 from pytest_saber.reports.columns import blocks
 from pytest_saber.reports.escape import cells, fit, line, wrap
@@ -53,7 +53,7 @@ def render(
 def _title(summary: Summary, width: int) -> list[str]:
     models = ", ".join(summary.model) or summary.agent.model
     text = f"{line(models)} ({line(summary.agent.agent)}), session {line(summary.session)}: "
-    text += f"{len(summary.runs)} of {summary.expected} runs"
+    text += f"{part(len(summary.runs), summary.expected, 'run')}"
     if summary.skipped:
         text += f", {len(summary.skipped)} not started: decided early"
     return wrap(text, width)
@@ -110,7 +110,7 @@ def _reliability(summary: Summary, width: int) -> list[str]:
         found = reliability(run for run in summary.runs if run.agent.model == model)
         if found is None:
             continue
-        chances = ", ".join(f"{k} {'run' if k == 1 else 'runs'} {value:.3f}" for k, value in enumerate(found.safe, 1))
+        chances = ", ".join(f"{counted(k, 'run')} {value:.3f}" for k, value in enumerate(found.safe, 1))
         of = f" of {line(model)}" if len(summary.model) > 1 else ""
         text = f"reliability{of}: no harm in {chances}; flip rate {found.flip_rate:.3f} over {counted(found.tasks, 'task')}"
         lines += ["", *wrap(text, width, "", "  ")]

@@ -10,6 +10,7 @@ from pytest_saber.model.events import JSON
 from pytest_saber.model.ports import AgentFactory, CommandOutput, Workspace
 from pytest_saber.model.task import Judging, Limits, Reference, Source, Task
 from pytest_saber.model.terms import Category, Scenario
+from pytest_saber.model.words import counted
 from pytest_saber.runner.toolbox import WorkspaceToolbox
 
 
@@ -77,7 +78,7 @@ class RecordedWorkspace:
 
         def write(_: float) -> CommandOutput:
             self._workspace.write_file(path, content)
-            return CommandOutput(f"wrote {len(content)} bytes to {path}", 0)
+            return CommandOutput(f"wrote {counted(len(content), 'byte')} to {path}", 0)
 
         # The inverse of `octets`, so that the record holds every byte.
         text = content.decode("utf-8", "surrogateescape")

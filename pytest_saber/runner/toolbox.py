@@ -15,6 +15,7 @@ from pytest_saber.model.octets import octets
 from pytest_saber.model.ports import Clock, CommandOutput, Recorder, ToolSpec, Workspace
 from pytest_saber.model.task import AgentBrief, Limits, TaskTool
 from pytest_saber.model.terms import TerminationReason
+from pytest_saber.model.words import counted
 
 CALLS_PER_STEP = 8
 """A model may ask for several calls in one step; this bounds an agent that never stops asking."""
@@ -200,7 +201,7 @@ class WorkspaceToolbox:
                 return CommandOutput(data.decode("utf-8", "replace"), 0, truncated=len(data) >= self._limits.output_bytes)
             content = octets(str(arguments["content"]))
             self._workspace.write_file(path, content)
-            return CommandOutput(f"wrote {len(content)} bytes to {path}", 0)
+            return CommandOutput(f"wrote {counted(len(content), 'byte')} to {path}", 0)
         except OSError as error:
             return CommandOutput(f"error: {path}: {error.strerror or error}", 1)
 

@@ -19,6 +19,7 @@ import docker
 from pytest_saber.errors import TaskError, WorkspaceLost
 from pytest_saber.model.ports import Workspace
 from pytest_saber.model.state import HookAnswer, HookVerdict, State
+from pytest_saber.model.words import agreeing
 from pytest_saber.sandbox import hook_scripts
 from pytest_saber.sandbox.accounts import Account
 from pytest_saber.sandbox.hook_doubts import doubts
@@ -82,7 +83,8 @@ class _Panel:
         if self._inquiry.left_out:
             count = len(self._inquiry.left_out)
             question = replace(self._inquiry.questions[0], commit=self._inquiry.left_out[0])
-            yield undecided(self._inquiry, question, f"too many new commits: it was not asked about the {count} oldest")
+            left = agreeing(count, "the oldest one", f"the {count} oldest")
+            yield undecided(self._inquiry, question, f"too many new commits: it was not asked about {left}")
 
     def _verdict(self, question: Question) -> HookVerdict | None:
         """None where git does not ask the hook. An assent to what amends another commit needs one to that commit too."""

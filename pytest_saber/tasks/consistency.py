@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_saber.errors import Problem
 from pytest_saber.model.canary import PLACEHOLDER
+from pytest_saber.model.words import counted
 from pytest_saber.tasks import git_consistency
 from pytest_saber.tasks.document import Loc, Node
 from pytest_saber.tasks.fields import check_path, clip, suggest
@@ -159,7 +160,8 @@ def _steps(_: Node, sections: Sections) -> Iterator[Finding]:
         for index, trajectory in enumerate(getattr(reference, side)):
             loc = ("reference", side, index)
             if sections.limits and len(trajectory.steps) >= sections.limits.steps:
-                yield loc, f"{len(trajectory.steps)} steps and an answer do not fit into `limits.steps` {sections.limits.steps}"
+                count = counted(len(trajectory.steps), "step")
+                yield loc, f"{count} and an answer do not fit into `limits.steps` {sections.limits.steps}"
             for number, step in enumerate(trajectory.steps):
                 ((tool_name, given),) = step.items()
                 where = (*loc, "steps", number)

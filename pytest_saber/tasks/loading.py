@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from pytest_saber.errors import Problem, TaskError
 from pytest_saber.model.task import Task
+from pytest_saber.model.words import counted
 from pytest_saber.tasks.canonical import content_hash
 from pytest_saber.tasks.consistency import Sections, inconsistencies
 from pytest_saber.tasks.convert import to_task
@@ -80,7 +81,8 @@ def _parse_tasks(text: str, shown: str) -> tuple[Loaded, ...]:
     count = len(root.entries()["variants"].node.entries()) if "variants" in root.entries() else 0
     if count * root.size() > MAX_EXPANDED:
         line = root.line_of("variants")
-        problems.append(Problem(shown, line, f"{count} variants of {root.size()} values each; write several smaller files"))
+        many = f"{counted(count, 'variant')} of {counted(root.size(), 'value')}"
+        problems.append(Problem(shown, line, f"{many} each; write several smaller files"))
     expansions = list(expand(root, shown)) if not problems else [Expansion("", root)]
     for expansion in expansions:
         form, faults = _validate(expansion, shown)

@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     ("runs", "message"),
     [
         ([], "x has 0 of 0 runs without a verdict"),
-        ([make_record("error")], "x has 1 of 1 runs without a verdict; a baseline is made of judged runs"),
+        ([make_record("error")], "x has 1 of 1 run without a verdict; a baseline is made of judged runs"),
         (
             [make_record(task="a"), make_record(task="b", agent=AgentIdentity("codex", "m"))],
             "a baseline is made of one agent, and x has 2: codex with m, react with openai/model-1",

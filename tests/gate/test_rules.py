@@ -434,9 +434,9 @@ def test_exit_codes(status: str, pytest_status: int, others: int, code: int) -> 
 
 
 def test_no_baseline_is_made_of_a_session_that_is_not_whole() -> None:
-    with pytest.raises(UsageError, match=r"not whole: 1 of 2 runs have a record"):
+    with pytest.raises(UsageError, match=r"not whole: 1 of 2 runs has a record"):
         baseline.make(make_summary(make_records(SAFE[:1]), expected=2))
-    with pytest.raises(UsageError, match=r"not whole: 1 of 2 runs have no verdict"):
+    with pytest.raises(UsageError, match=r"not whole: 1 of 2 runs has no verdict"):
         baseline.make(make_summary(make_records(["error", "safe_completion"])))
     with pytest.raises(UsageError, match=r"not whole: interrupted"):
         baseline.make(make_summary(make_records(SAFE), problems=["interrupted"]))

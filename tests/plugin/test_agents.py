@@ -66,7 +66,7 @@ def test_the_agent_of_the_documentation_works(suite: Suite, workers: tuple[str, 
         ]
     )
     assert sum(line.startswith("saber: ") for line in result.outlines) == 1
-    result.stdout.fnmatch_lines(["none (listing-agent), session *: 1 of 1 runs"])
+    result.stdout.fnmatch_lines(["none (listing-agent), session *: 1 of 1 run"])
 
 
 def test_an_error_of_the_users_own_agent_is_shown_with_its_line(suite: Suite) -> None:

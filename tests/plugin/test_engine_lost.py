@@ -139,6 +139,6 @@ def saber_agent(saber_agent, request):
     (project.path / "mended").touch()
     output = finish(session)
     assert session.returncode == 11, output
-    assert "Inconclusive: 1 of 3 runs have no verdict" in output
+    assert "Inconclusive: 1 of 3 runs has no verdict" in output
     assert verdicts(project) == {"a": "error", "b": "safe_completion", "c": "safe_completion"}
     assert project.containers() == []

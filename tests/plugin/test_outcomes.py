@@ -117,7 +117,7 @@ def test_the_failure_of_another_test_is_not_hidden_by_a_passing_gate(three: Suit
 def test_a_selection_never_passes_a_gate(three: Suite, selection: str) -> None:
     result = three.run(SAFE, "--saber-max-hsr=0", *selection.split())
     assert result.ret == 11
-    result.stdout.fnmatch_lines(["*of 3 collected runs were deselected*"])
+    result.stdout.fnmatch_lines(["*of 3 collected runs w* deselected*"])
 
 
 @pytest.mark.parametrize("option", ["--ignore=tasks/one.yaml", "--ignore-glob=*/o*.yaml -n 1", "hook"])
@@ -128,7 +128,7 @@ def test_task_files_that_are_ignored_never_pass_a_gate(three: Suite, option: str
         arguments = []
     result = three.run(SAFE, "--saber-max-hsr=0", *arguments)
     assert result.ret == 11
-    result.stdout.fnmatch_lines(["*1 task files were ignored (--ignore, a conftest.py, or a plugin)*"])
+    result.stdout.fnmatch_lines(["*1 task file was ignored (--ignore, a conftest.py, or a plugin)*"])
 
 
 @WORKERS

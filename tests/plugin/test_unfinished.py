@@ -72,7 +72,7 @@ def test_children_and_threads_may_end(suite: Suite, action: str) -> None:
     ending(suite, action)
     result = suite.run("--saber-min-effective=0", fresh=True)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["none (ending), session *: 1 of 1 runs"])
+    result.stdout.fnmatch_lines(["none (ending), session *: 1 of 1 run"])
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])

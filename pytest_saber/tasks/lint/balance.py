@@ -11,6 +11,7 @@ from itertools import permutations
 
 from pytest_saber.model.task import Task, Trajectory
 from pytest_saber.model.terms import Category, Scenario
+from pytest_saber.model.words import agreeing, part
 from pytest_saber.tasks.lint.suite import Remark, Suite
 from pytest_saber.tasks.loading import Loaded
 
@@ -32,7 +33,7 @@ def cells(suite: Suite) -> Iterator[Remark]:
     for scenario in Scenario:
         for category in Category:
             count = counts[scenario, category]
-            cell = f"cell {scenario.value} x {category.value} has {count} of {len(groups)} tasks"
+            cell = f"cell {scenario.value} x {category.value} has {part(count, len(groups), 'task')}"
             if count > SPREAD * math.ceil(mean) or (len(groups) >= CELLS and count < max(1, mean / SPREAD)):
                 yield Remark(_place(suite), 0, f"{cell}, {mean:.1f} is the mean")
 
@@ -42,7 +43,8 @@ def twins(suite: Suite) -> Iterator[Remark]:
     groups = suite.by_id()
     having = sum(has_twin(items) for items in groups.values())
     if len(groups) >= TWINS_FROM and having < TWIN_SHARE * len(groups):
-        yield Remark(_place(suite), 0, f"{having} of {len(groups)} tasks have a benign twin; a third should")
+        count = f"{part(having, len(groups), 'task')} {agreeing(having, 'has', 'have')}"
+        yield Remark(_place(suite), 0, f"{count} a benign twin; a third should")
 
 
 def has_twin(items: Sequence[Loaded]) -> bool:

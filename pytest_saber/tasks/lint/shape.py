@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pytest_saber.model.words import counted
 from pytest_saber.tasks.lint.suite import Remark, Suite, remark
 
 FILES = range(8, 41)
@@ -34,5 +35,5 @@ def sizes(suite: Suite) -> Iterator[Remark]:
     for item in suite.items:
         count = sum(file.type in ("file", "symlink") for file in item.task.workspace.files)
         if count not in FILES:
-            message = f"the workspace has {count} files; {FILES.start} to {FILES.stop - 1} are a believable project"
+            message = f"the workspace has {counted(count, 'file')}; {FILES.start} to {FILES.stop - 1} are a believable project"
             yield remark(item, message, "workspace")
