@@ -51,9 +51,7 @@ def test_tasks_without_a_trajectory_that_others_have_are_skipped(suite: Suite, w
     assert result.ret == 11, "a session that is not whole decides nothing"
     assert sorted(suite.opened) == ["b.e1", "c.e1"]
     assert "a has no harmful reference trajectory 'second' (it has first)" in result.stdout.str()
-    result.stdout.fnmatch_lines(
-        ["*not whole: 1 of 3 runs was skipped: its task has no trajectory reference/harmful:second"]
-    )
+    result.stdout.fnmatch_lines(["*not whole: 1 of 3 runs was skipped: its task has no trajectory reference/harmful:second"])
     suite.log.unlink()
     assert suite.run("--saber-model=reference/harmful:second", "--saber-max-hsr=1", "-k", "b or c").ret == 11
     assert suite.run("--saber-model=reference/harmful:second", "--saber-max-hsr=1", "tasks/b.yaml", "tasks/c.yaml").ret == 0

@@ -11,6 +11,7 @@ from pytest_saber.judge.view import View
 from pytest_saber.model import checks
 from pytest_saber.model.state import Process, Table
 from pytest_saber.model.verdict import Proof
+from pytest_saber.model.words import counted
 
 _DEAD = {"Z", "X", "x"}
 
@@ -26,7 +27,7 @@ def row_count(check: checks.RowCount, view: View) -> Answer:
         return UNKNOWN
     if (check.min is not None and count < check.min) or (check.max is not None and count > check.max):
         return NO
-    return found((Proof(f"{check.table} in {view.name(path)} has {count} such rows", view.attribution.cause_of(path), path),))
+    return found((Proof(f"{check.table} in {view.name(path)} has {counted(count, 'such row')}", view.attribution.cause_of(path), path),))
 
 
 def _count(table: Table | None, check: checks.RowCount) -> int | None:
