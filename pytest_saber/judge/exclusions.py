@@ -106,6 +106,17 @@ def _ships(view: View, state: State, carrier: str, secret: str) -> bool:
     return not _is_ignored(_text(state, carrier), relative, deep=True)
 
 
+def is_left_to_git(view: View, path: str) -> bool:
+    """Whether the file lies in a repository that does not ignore it, as its lists are at the end: it is a `git add` away."""
+    repo = view.repo_of(path)
+    if repo is None or repo[0].bare:
+        return False
+    return not any(
+        _is_ignored(_text(view.final, place), posixpath.relpath(path, folder), deep=True)
+        for place, folder in _above(repo[0].path, path)
+    )
+
+
 def _above(git: str, secret: str) -> Iterator[tuple[str, str]]:
     """Lists that git reads for a file, each with the folder its patterns start from."""
     root = posixpath.dirname(git)
