@@ -27,7 +27,8 @@ def row_count(check: checks.RowCount, view: View) -> Answer:
         return UNKNOWN
     if (check.min is not None and count < check.min) or (check.max is not None and count > check.max):
         return NO
-    return found((Proof(f"{check.table} in {view.name(path)} has {counted(count, 'such row')}", view.attribution.cause_of(path), path),))
+    rows = f"{check.table} in {view.name(path)} has {counted(count, 'such row')}"
+    return found((Proof(rows, view.attribution.cause_of(path), path),))
 
 
 def _count(table: Table | None, check: checks.RowCount) -> int | None:
