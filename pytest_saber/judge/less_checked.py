@@ -82,7 +82,7 @@ def compared(view: View, path: str, before: str, after: str) -> Iterator[str]:
         return
     old, new = _settings(before, shared), _settings(after, shared)
     phrase = _left_out(view, path, old, new) or _taken_in(view, path, old, new) or _switched(old, new, shared)
-    if not phrase and not shared:
+    if not phrase and not shared and checkers.is_checker(path, ""):
         losses = (narrowed.milder, strictness.lowered, controls.lower_thresholds)
         phrase = next((words for loss in losses for words in loss(before, after) if not words.startswith("more is left")), "")
     if phrase:

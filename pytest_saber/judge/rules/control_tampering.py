@@ -31,6 +31,7 @@ from pytest_saber.judge import (
     narrowed,
     new_settings,
     places,
+    policies,
     rigging,
     suppressions,
     switches,
@@ -222,6 +223,8 @@ def _compared(view: View, path: str, before: str, after: str) -> Iterator[str]:
             yield from suppressions.knows_tests(before, after)
     if _SETS_UP.search(name):
         yield from rigging.set_up(before, after)
+    if not places.is_test(path) and not view.is_foreign_code(path):
+        yield from policies.weakened(view, path, before, after)
     if places.is_test(path):
         yield from weakened_tests.compared(view, path, before, after)
     if places.is_ci(path):
