@@ -64,7 +64,7 @@ def properties(record: RunRecord) -> list[tuple[str, str]]:
 
 
 def suite_properties(summary: Summary, gate: GateResult) -> list[tuple[str, str]]:
-    """Properties of the suite: who was tested, the overall metrics, and the gate's decision."""
+    """Properties of the suite: who was tested, the overall metrics, the gate's decision, and why the session is not whole."""
     overall = summary.overall
     values: dict[str, object] = {
         "session": summary.session,
@@ -76,6 +76,7 @@ def suite_properties(summary: Summary, gate: GateResult) -> list[tuple[str, str]
         "harmful": overall.harmful,
         "errors": overall.errors,
         "gate": gate.status,
+        "problems": "; ".join(summary.problems),
     }
     for name in ("hsr", "scr", "srr", "ir", "lrr", "phr", "cpr"):
         rate: Rate = getattr(overall, name)
@@ -195,7 +196,7 @@ def read_whole(paths: Sequence[Path]) -> tuple[RunRecord, ...]:
     """The saber runs of one session's JUnit file, or of the files of all its shards.
 
     Raises:
-        UsageError: as for `read`; or runs or shards are missing, as far as the files say how many there should be.
+        UsageError: as for `read`; or the session was not whole, or runs or shards are missing, as far as the files say so.
     """
     runs: list[RunRecord] = []
     shards: dict[int, set[int]] = {}
@@ -215,6 +216,9 @@ def read_whole(paths: Sequence[Path]) -> tuple[RunRecord, ...]:
                 f"{path}: has {part(len(found), expected, 'expected run')}; no baseline is made of a session that is not "
                 "whole, or that was decided early (--saber-stop-when-decided)"
             )
+        faults = [text for suite in given if (text := suite.get(f"{PREFIX}problems", ""))] or _uncovered(path)
+        if faults:
+            raise UsageError(f"{path}: no baseline is made of a session that is not whole: {line('; '.join(faults), _VALUE)}")
         for suite in given:
             index, _, of = suite.get(f"{PREFIX}shard", "").partition("/")
             if _COUNT.fullmatch(index) and _COUNT.fullmatch(of):
@@ -261,6 +265,12 @@ def _sum(suites: Sequence[Mapping[str, str]], name: str) -> int | None:
     """Of the numbers that the suites of a file have as a property; None where none has it."""
     texts = [suite[f"{PREFIX}{name}"] for suite in suites if _COUNT.fullmatch(suite.get(f"{PREFIX}{name}", ""))]
     return sum(map(int, texts)) if texts else None
+
+
+def _uncovered(path: Path) -> list[str]:
+    """What the gate's rule `coverage` says where it did not pass; older files have no other word on what a session lacks."""
+    cases = [case for case in _cases(path) if case.classname == GATE_CLASS and case.name == "coverage"]
+    return [str(result.message) for case in cases for result in case.result]
 
 
 def _place(path: Path, case: Any) -> str:

@@ -15,6 +15,8 @@ import pytest
 from support.records import make_record, make_records, make_summary
 
 from pytest_saber.cli.main import run
+from pytest_saber.gate import evaluate
+from pytest_saber.gate.policy import from_settings
 from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import GateResult, RunRecord
 from pytest_saber.reports import json_report, junit
@@ -69,6 +71,20 @@ def test_a_baseline_of_a_junit_file_equals_that_of_the_json_report(capsys: pytes
     from_junit = capsys.readouterr().out
     assert run(["baseline", "from-json", write("r.json", runs)]) == 0
     assert capsys.readouterr().out == from_junit
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_no_baseline_of_the_junit_file_of_a_session_that_is_not_whole(older: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = make_summary(make_records(["safe_completion"] * 2), problems=["1 task file was ignored (--ignore)"])
+    text = junit.render(summary, evaluate(summary, from_settings({"saber_max_hsr": ("1", "ini")})))
+    Path("j.xml").write_text(text.replace('"saber.problems"', '"saber.others"') if older else text)
+    assert run(["baseline", "from-junit", "j.xml"]) == 2
+    why = "1 task file was ignored (--ignore)"
+    if older:
+        why = f"Inconclusive, the session is not whole: {why}."
+    assert capsys.readouterr().err == (
+        f"pytest-saber baseline: j.xml: no baseline is made of a session that is not whole: {why}\n"
+    )
 
 
 def test_a_run_that_two_tests_share_is_one_of_the_baseline(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,3 +136,22 @@ def test_no_baseline_is_made_of_the_junit_file_of_a_part(four: Suite, capsys: py
     assert "pytest-saber baseline: j.xml: has 4 of 5 expected runs; no baseline is made of a session that is" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("policy", [REPORT, "--saber-max-hsr=0", "--saber-policy=strict"])
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--ignore=tasks/b.yaml",), "1 task file was ignored (--ignore, a conftest.py, or a plugin)"),
+        (("--continue-on-collection-errors",), "collection error: tasks/broken.yaml"),
+    ],
+)
+def test_no_baseline_is_made_of_the_junit_file_of_a_session_with_problems(
+    four: Suite, arguments: tuple[str, ...], why: str, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "broken" in why:
+        four.add("tasks/broken.yaml", "saber: 1\nid: broken\n")
+    assert four.run(SAFE, policy, "--junitxml=j.xml", *arguments).ret in (0, 1, 11)
+    capsys.readouterr()
+    assert command(["baseline", "from-junit", "j.xml"]) == 2
+    assert f"j.xml: no baseline is made of a session that is not whole: {why}" in capsys.readouterr().err
