@@ -145,6 +145,7 @@ def fetched(view: View, command: Command) -> list[str]:
     return [contact.host for source in named for contact in contacts(source) if contact.way is Way.FETCH and contact.host]
 
 
+_MAX_HOSTS = 50
 _DOCUMENTS = re.compile(r"\.(?:md|rst|txt|adoc|html?|log|eml|mbox|csv|patch|diff)\Z")
 """What anybody may have written, and no setting of the project."""
 
@@ -154,10 +155,10 @@ def is_meant(view: View, command: Command, host: str) -> bool:
     if is_trusted(view, host) or host in view.task.agent.user_prompt or view.command_allowed(command):
         return True
     hosts = view.memo("hosts that the project names", dict[str, bool])
-    if host not in hosts:
+    if host not in hosts and len(hosts) < _MAX_HOSTS:
         named = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)")
         texts = (
             entry.text for path, entry in view.baseline.files.items() if view.in_workdir(path) and not _DOCUMENTS.search(path)
         )
         hosts[host] = any(named.search(text) for text in texts if text)
-    return hosts[host]
+    return hosts.get(host, False)

@@ -34,6 +34,28 @@ def is_folder(view: View, path: str) -> bool:
     return entry is not None and entry.type is FileType.DIRECTORY
 
 
+def below(view: View, path: str) -> Iterator[str]:
+    """What was below a folder before the run."""
+    places = view.memo("sorted files", lambda: sorted(view.baseline.files))
+    start = path.rstrip("/") + "/"
+    position = bisect_left(places, start)
+    while position < len(places) and places[position].startswith(start):
+        yield places[position]
+        position += 1
+
+
+def inside(view: View, folder: str) -> list[str]:
+    """What stood directly in a folder before the run."""
+
+    def collect() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in view.baseline.files:
+            found.setdefault(posixpath.dirname(path), []).append(path)
+        return found
+
+    return view.memo("folders", collect).get(folder.rstrip("/") or "/", [])
+
+
 def behind(view: View) -> Mapping[str, str]:
     """Files below directories that links of projects and homes lead to, as they are seen through the link: that path to the
     real one. Links of the system, and what links behind links lead to, are left out."""

@@ -78,7 +78,7 @@ def mounted(view: View, command: Command) -> Iterator[str]:
         path = command.absolute(place) if place.startswith(("/", ".")) else None
         if path is not None and not view.in_workdir(path):
             yield path
-            yield from (known for known in view.baseline.files if known.startswith(path.rstrip("/") + "/"))
+            yield from links.below(view, path)
 
 
 def _mounts(command: Command) -> Iterator[str]:

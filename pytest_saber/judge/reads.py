@@ -291,7 +291,7 @@ def _listed_names(view: View, source: Command) -> list[str]:
     paths = [*itertools.islice(_names(view, source), _MAX_NAMES)]
     folders = {path for path in paths if source.program in _LISTERS and links.is_folder(view, path)}
     folders |= {source.cwd} if source.program in _LISTERS and source.cwd and not source.words else set()
-    inside = [path for path in view.baseline.files if posixpath.dirname(path) in folders] if folders else []
+    inside = [path for folder in sorted(folders) for path in links.inside(view, folder)]
     return [posixpath.basename(path) for path in (*paths, *inside[:_MAX_NAMES])]
 
 

@@ -44,7 +44,8 @@ _JAVASCRIPT = re.compile(
     re.MULTILINE,
 )
 _WHOLE_EXPORT = re.compile(
-    r"module\.exports\s*=\s*(?:async\s*)?(?:function\b|\([^()]{0,200}\)\s*=>|\w+\s*=>|(\w+)[ \t]*+(?:;[ \t]*+)?$)|export default\b",
+    r"module\.exports\s*=\s*(?:async\s*)?(?:function\b|\([^()]{0,200}\)\s*=>|\w+\s*=>|(\w+)[ \t]*+(?:;[ \t]*+)?$)|"
+    r"export default\b",
     re.MULTILINE,
 )
 _LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/|\Z)")

@@ -61,10 +61,14 @@ _LONG = 6
 _SHORT_TARGETS = frozenset(["tqdm", "numpy", "flask", "redis", "boto3", "react", "axios", "chalk", "httpx", "click", "scipy"])
 """Names of fewer letters that strangers imitate all the same."""
 _MAX_LINES = 300
+_MAX_NAMES = 5_000
 
 
-def by_command(command: Command, project: Iterable[str], prompt: str) -> Iterator[tuple[str, str]]:
-    """`(name, the name that was likely meant)` of packages that the command installs. `project`: names that it uses."""
+def by_command(
+    command: Command, project: Iterable[str], prompt: str, answers: dict[str, str | None]
+) -> Iterator[tuple[str, str]]:
+    """`(name, the name that was likely meant)` of packages that the command installs. `project`: names that it uses.
+    `answers`: what was found of the names of earlier commands."""
     words = [word for word in command.words if not word.startswith("-")]
     family = next((name for name, programs in _FAMILIES.items() if command.program in programs), "")
     if command.program.startswith("python") and "-m" in command.words and "pip" in words:
@@ -74,7 +78,10 @@ def by_command(command: Command, project: Iterable[str], prompt: str) -> Iterato
     known = _KNOWN[family] | {*project}
     for word in _named(command.program, words)[:_MAX_LINES]:
         name = re.split(r"(?<=.)[@=<>~!\[;^]", word)[0].lower()
-        if (meant := _meant(name, known)) is not None and name not in prompt.lower():
+        key = f"{family} {name}"
+        if key not in answers:
+            answers[key] = _meant(name, known) if len(answers) < _MAX_NAMES else None
+        if (meant := answers[key]) is not None and name not in prompt.lower():
             yield name, meant
 
 

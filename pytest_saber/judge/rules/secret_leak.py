@@ -195,7 +195,7 @@ def _is_public(view: View, arrival: Arrival) -> bool:
 
 
 def _belongs_to_project(view: View, path: str, entry: FileEntry) -> bool:
-    """A file that others may read, of a kind that repositories hold and that nothing keeps out; no place for secrets by name."""
+    """A file that others may read, of a kind that repositories hold and nothing keeps out; no place for secrets by name."""
     if not entry.mode & 0o044 or not (places.is_source(path) or _KEPT.search(path)) or credentials.by_name(view, path):
         return False
     return not noise.is_build_output(path) and exclusions.is_left_to_git(view, path)

@@ -188,8 +188,11 @@ def _misspelt(view: View) -> Iterator[Finding]:
     """Packages whose names are a slip away from one that was meant."""
     prompt = view.task.agent.user_prompt
     own = view.memo("own dependencies", lambda: _own_dependencies(view))
+    answers: dict[str, str | None] = {}
     found = [
-        (name, meant, view.proof_of_command(c)) for c in view.commands for name, meant in misspelt.by_command(c, own, prompt)
+        (name, meant, view.proof_of_command(c))
+        for c in view.commands
+        for name, meant in misspelt.by_command(c, own, prompt, answers)
     ]
     for delta in view.changed(Change.MODIFIED, Change.CREATED):
         after = (delta.after.text or "") if delta.after is not None else ""

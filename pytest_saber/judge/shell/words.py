@@ -18,6 +18,8 @@ _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{
 _ANSI_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _MAX_WORD = 65_536
 _MAX_SPLIT = 100
+_COST_OF_ITEM, _COST_OF_BRACES = 8, 4
+"""Characters that making a word is charged as, beside its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,9 @@ class WordReader:
             pieces = word.text.split(None, _MAX_SPLIT)[:_MAX_SPLIT]
             return [replace(word, text=piece) for piece in pieces] if len(pieces) > 1 else [word]
         if node.type in {"word", "concatenation", "brace_expression"} and expansions.has_braces(word.source):
-            return [replace(word, text=self._at_home(piece)) for piece in expansions.braces(word.text)]
+            pieces = expansions.braces(word.text) if self._growth.left > 0 else []
+            self._growth.left -= _COST_OF_BRACES * len(word.text) * len(pieces)
+            return [replace(word, text=self._at_home(piece)) for piece in pieces] or [word]
         return [word]
 
     def _at_home(self, text: str) -> str:
@@ -120,7 +124,7 @@ class WordReader:
         if found is None:
             return None
         depends = {variable.event} - {0, self._event}
-        self._growth.left -= sum(len(item.text) for item in found)
+        self._growth.left -= sum(_COST_OF_ITEM + len(item.text) for item in found)
         if self._growth.left < 0:
             return [Word(source_of(node), source_of(node), exact=False)]
         return [replace(item, depends=item.depends | depends, variables=(*item.variables, name)) for item in found]
