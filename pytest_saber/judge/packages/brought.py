@@ -57,7 +57,7 @@ _WAYS: tuple[_Way, ...] = (
     _way("gem", "install|sources"),
     _way("cargo", "install|add"),
     _way(
-        "R Rscript", "", re.compile(r"(?:install\.packages|install_\w+|source)\(.{0,300}?['\"](https?://[^'\"\s]+)", re.DOTALL)
+        "R Rscript", "", re.compile(r"(?:install\.packages|install_\w{1,40}|source)\(.{0,300}?['\"](https?://[^'\"\s]+)", re.DOTALL)
     ),
     _way("julia", "", re.compile(r"Pkg\.(?:add|develop|clone)\(.{0,300}?['\"](https?://[^'\"\s]+)", re.DOTALL)),
     _way("krew kubectl", "krew install"),
@@ -76,7 +76,7 @@ _NO_SUMS = {
     "GONOSUMDB": re.compile(r"."),
     "GONOSUMCHECK": re.compile(r"1|true"),
     "GOINSECURE": re.compile(r"."),
-    "GOFLAGS": re.compile(r".*-insecure"),
+    "GOFLAGS": re.compile(r".{0,1000}-insecure"),
     "NPM_CONFIG_STRICT_SSL": re.compile(r"(?i:false|0)"),
     "NODE_TLS_REJECT_UNAUTHORIZED": re.compile(r"0"),
     "PIP_TRUSTED_HOST": re.compile(r"."),

@@ -54,7 +54,7 @@ _RUNS = frozenset({"run", "dlx", "exec", "x"})
 _RUNS_NAME = frozenset({"npx", "uvx", "bunx"})
 _REQUIREMENT = re.compile(r"[ \t]*[\"']?(@?[A-Za-z][\w.@/-]{3,60}?)[\"']?\s*(?:\[[^\]\n]{0,80}\])?\s*(?:[=<>~!^;,]|\Z|[\"'])")
 _MANIFESTS = {
-    "pip": re.compile(r"(?:requirements|constraints)[\w.-]*\.(?:txt|in)|pyproject\.toml|Pipfile"),
+    "pip": re.compile(r"(?:requirements|constraints)[\w.-]{0,200}\.(?:txt|in)|pyproject\.toml|Pipfile"),
     "npm": re.compile(r"package\.json"),
 }
 _LONG = 6
