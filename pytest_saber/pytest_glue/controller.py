@@ -241,9 +241,9 @@ class Controller:
         missed = "" if suite.selected or self.ledger.records else no_tasks(self.config, self.settings, exitstatus)
         if not missed and not suite.selected and not self.ledger.records:
             return
-        for problem in (missed, *self._executor.suite.problems, session.shouldfail, session.shouldstop):
-            if problem:
-                self.ledger.problem(str(problem))
+        ended = (f"the session was ended early: {str(why)!r}" for why in (session.shouldfail, session.shouldstop) if why)
+        for problem in (*([missed] if missed else ()), *self._executor.suite.problems, *ended):
+            self.ledger.problem(problem)
         with shielded("deciding and writing the reports"):
             session.exitstatus = self._decide(session, suite, int(exitstatus))
         if missed and session.exitstatus == pytest.ExitCode.OK:
@@ -284,14 +284,16 @@ class Controller:
         stop = self._executor.early_stop
         expected = self.ledger.expected(suite.collected)
         final = stop.final(self._agent()) if stop is not None else None
-        result = decision.decide(session, self.ledger, expected, self._agent(), final)
+        result = decision.decide(session, self.ledger, expected, self._agent(), final, status)
         written = decision.write(os.environ, suite.tasks, self.ledger.other_failures, self._executor.notes)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
         if gate.mode == "gate" and incidents_only:
             # Runs without a verdict are the error budget's business.
             status = pytest.ExitCode.OK
-        code = gates.exit_code(result, status, other_failures=self.ledger.foreign_failures)
+        # Under `strict` pytest decides: whatever failed, an incident too, is a failed test.
+        failed = self.ledger.foreign_failures or (gate.mode == "strict" and status == pytest.ExitCode.TESTS_FAILED)
+        code = gates.exit_code(result, status, other_failures=int(failed))
         return code if written else code or pytest.ExitCode.TESTS_FAILED
 
     def _agent(self) -> AgentIdentity:

@@ -149,7 +149,7 @@ def test_a_session_that_stopped_early_never_passes_a_gate(suite: Suite, stop: st
     suite.tasks("b", "c", "d", "e", "f", "g", "h")
     result = suite.run(SAFE, "--saber-max-hsr=0", "--saber-max-error-rate=1", *stop.split())
     assert result.ret not in (0, 4, 5)
-    result.stdout.fnmatch_lines(["*stopping after 1 failures*"])
+    result.stdout.fnmatch_lines(["*not whole: *; the session was ended early: 'stopping after 1 failures'."])
 
 
 def test_a_worker_that_crashes_is_a_problem_of_the_session(suite: Suite) -> None:
