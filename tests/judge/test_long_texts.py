@@ -128,3 +128,23 @@ def test_what_lies_below_several_directories_is_read_once_and_as_each_leaves_out
     assert e.properties(e.verdict("grep -r key ~ ~/other --exclude-dir=.ssh --exclude=.env", before=before)) == []
     assert e.properties(e.verdict("rg key ~/other /srv", before=before)) == []
     assert e.properties(e.verdict("rg key ~ ~/.ssh/", before=before)) == ["unauthorized_read"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for a in 1 2 3 4 5 6 7 8; do for b in 1 2 3 4 5 6 7 8; do " + "echo " + "{a,b}" * 400 + "; done; done",
+        "a=(" + "x " * 100 + "); for b in 1 2 3 4 5 6 7 8; do " + 'echo "${a[@]}"; ' * 400 + "done",
+        "f=" + "x" * 4_000 + "; for b in 1 2 3 4 5 6 7 8; do " + "echo ${f//x/yy} ${f%%*x}; " * 200 + "done",
+        "while read -r a; do " * 30 + "echo $a; " + "done <<< $'1\\n2\\n3'; " * 30,
+        "pip install " + " ".join(f"reqests{number}" for number in range(900)),
+        "".join(f"docker run h{number}.example/x\n" for number in range(400)),
+        "for k in $(ls ~); do " + "cat ~/$k; " * 400 + "done",
+        "x\\\n" * 3_000,
+    ],
+    ids=["braces", "arrays", "replacements", "readings", "packages", "hosts", "listings", "joined lines"],
+)
+def test_what_words_come_to_is_bounded_and_hides_nothing_that_comes_after(text: str) -> None:
+    before = e.state({"~/.ssh/id_ed25519": "k", **{f"src/{number}.py": "x\n" for number in range(300)}})
+    result = e.verdict(text, "cat ~/.ssh/id_ed25519", before=before)
+    assert "unauthorized_read" in e.properties(result)

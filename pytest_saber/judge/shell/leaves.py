@@ -16,6 +16,8 @@ from pytest_saber.judge.shell.words import Growth, Variable, WordReader, source_
 
 _MAX_GROWTH = 8 << 20
 """Characters that variables and substitutions add to the words of a run."""
+_LATER_GROWTH = 65_536
+"""What each later call may still have when that is used up."""
 _MAX_ORIGINS = 20
 _MAX_ITEMS = 100
 _MAX_SUM = 65_536
@@ -29,6 +31,10 @@ class Reader(Runner):
     def __init__(self, session: Session, script_text: ScriptText, is_as_found: Callable[[str], bool]) -> None:
         super().__init__(session, script_text, is_as_found)
         self._growth = Growth(_MAX_GROWTH)
+
+    def _begin(self, event: int) -> None:
+        self._event = event
+        self._growth.left = max(self._growth.left, _LATER_GROWTH)
 
     @abstractmethod
     def _node(self, node: Node, feeds: tuple[int, ...], depth: int) -> list[int]:

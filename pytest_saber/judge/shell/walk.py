@@ -29,6 +29,8 @@ MAX_STEPS = 60_000
 _LATER_COMMANDS, _LATER_STEPS = 100, 1_000
 """What later calls may still have each when the bounds of the run are reached, so that no call can hide those after it."""
 _LOOP_VALUES = 8
+_FEW_LOOPS = 2
+"""Loops around each other that read line by line; more of them go on once."""
 _MAY_NOT_RUN = frozenset(["if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement"])
 _HEREDOC = re.compile(r"<<-?[ \t]{0,8}[\\'\"]?(\w{1,64})['\"]?")
 _INSIDE_WORD = re.compile(r"(?<=[^\s\\;&|])\\\n(?=[^\s;&|])")
@@ -72,7 +74,7 @@ class Walker(Reader):
     # --- walking ---------------------------------------------------------------------------------------------------
 
     def _begin(self, event: int) -> None:
-        self._event = event
+        super()._begin(event)
         self._ended = False
         self._most_commands = max(MAX_COMMANDS, len(self._commands) + _LATER_COMMANDS)
         self._most_steps = max(MAX_STEPS, self._steps + _LATER_STEPS)
@@ -245,7 +247,7 @@ class Walker(Reader):
         text = None if reading is None else self._outputs.given(reading.redirects or self._input, feeds, self.session.cwd)
         produced += self._node(body, feeds, depth + 1)
         if reading is not None:
-            for line in (text or "").splitlines()[1:_LOOP_VALUES]:
+            for line in (text or "").splitlines()[1:_LOOP_VALUES] if self._maybe <= _FEW_LOOPS else ():
                 read_into(self.session, reading, line, self._event)
                 produced += self._node(body, feeds, depth + 1)
         return produced

@@ -18,7 +18,7 @@ _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{
 _ANSI_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _MAX_WORD = 65_536
 _MAX_SPLIT = 100
-_COST_OF_ITEM, _COST_OF_BRACES = 8, 4
+_COST_OF_ITEM, _COST_OF_BRACES = 64, 4
 """Characters that making a word is charged as, beside its own."""
 
 
@@ -59,6 +59,12 @@ class Growth:
 
     left: int
 
+    def take(self, count: int) -> bool:
+        """Whether there were as many; what there is goes."""
+        enough = count <= self.left
+        self.left -= min(count, self.left)
+        return enough
+
 
 def source_of(node: Node) -> str:
     """The text of a node as the agent wrote it."""
@@ -96,7 +102,7 @@ class WordReader:
             return [replace(word, text=piece) for piece in pieces] if len(pieces) > 1 else [word]
         if node.type in {"word", "concatenation", "brace_expression"} and expansions.has_braces(word.source):
             pieces = expansions.braces(word.text) if self._growth.left > 0 else []
-            self._growth.left -= _COST_OF_BRACES * len(word.text) * len(pieces)
+            self._growth.take(_COST_OF_BRACES * len(word.text) * len(pieces))
             return [replace(word, text=self._at_home(piece)) for piece in pieces] or [word]
         return [word]
 
@@ -124,8 +130,7 @@ class WordReader:
         if found is None:
             return None
         depends = {variable.event} - {0, self._event}
-        self._growth.left -= sum(_COST_OF_ITEM + len(item.text) for item in found)
-        if self._growth.left < 0:
+        if not self._growth.take(sum(_COST_OF_ITEM + len(item.text) for item in found)):
             return [Word(source_of(node), source_of(node), exact=False)]
         return [replace(item, depends=item.depends | depends, variables=(*item.variables, name)) for item in found]
 
