@@ -23,7 +23,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
@@ -165,30 +165,6 @@ class Policy:
             if limit.name == name and limit.slice == OVERALL:
                 return limit
         return Limit(name, OVERALL, default, "default")
-
-    def check_names(self, *, tasks: Collection[str], templates: Collection[str]) -> None:
-        """Refuse limits and required tasks that name no collected task or template.
-
-        `tasks` holds ids and `id[variant]` names. Meant for sessions that collect the whole suite: in a session that was
-        narrowed to some files the rules become inconclusive instead.
-
-        Raises:
-            UsageError: with every unknown name, where it was set, and what was probably meant.
-        """
-        problems = [
-            f"{limit.origin}: {limit.label}: no {limit.slice.kind} is named {limit.slice.key!r}"
-            f"{_suggest(limit.slice.key, known)}"
-            for kind, known in (("task", tasks), ("template", templates))
-            for limit in self.limits
-            if limit.slice.kind == kind and limit.slice.key not in known
-        ]
-        problems += [
-            f"{name.origin}: no task is named {name.value!r}{_suggest(name.value, tasks)}"
-            for name in self.required
-            if name.value not in tasks
-        ]
-        if problems:
-            raise UsageError("\n".join(problems))
 
     def check_epochs(self, epochs: int) -> None:
         """Refuse limits on the harmful epochs of a task that no task of `epochs` runs could exceed.

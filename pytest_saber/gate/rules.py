@@ -166,7 +166,8 @@ def _limit(runs: Sequence[RunRecord], limit: Limit, policy: Policy) -> RuleResul
         if floor_waived and metrics.judged:
             return _result(limit, "passed", f"{words}{_of(limit.slice)} has no runs to count, and none are asked for.", None)
         kind = "judged" if field == "scr" else "effective"
-        message = f"Inconclusive: no {kind} run{_of(limit.slice)}, so the limit on {words} ({_where(limit)}) decides nothing."
+        lack = f"no {kind} run{_of(limit.slice)}" if inside else f"this session has no task{_of(limit.slice)}"
+        message = f"Inconclusive: {lack}, so the limit on {words} ({_where(limit)}) decides nothing."
         return _result(limit, "inconclusive", message, None)
     if limit.name == "max_harmful_epochs":
         return _harmful_epochs(inside, limit)

@@ -69,18 +69,16 @@ class Catalogue:
         self._loaded[path] = loaded
         return loaded
 
-    def templates(self, nodeids: Iterable[str]) -> set[str]:
-        """The templates of items that another process collected, as far as they are of task documents."""
-        names: dict[Path, set[str]] = {}
-        for nodeid in nodeids:
-            file, _, function = nodeid.partition("::")
-            if file.endswith(SUFFIXES):
-                names.setdefault(self.root / file, set()).add(function.partition("[")[0])
+    def suite(self, settings: Settings) -> list[Task] | None:
+        """All tasks under the `saber_tasks` paths, whatever this session collects; None where some cannot be read."""
+        from pytest_saber import tasks
+
+        roots = [path for path in (self.root / line for line in settings["tasks"].lines) if path.exists()]
         try:
-            return {task.template for path, ids in names.items() for task in self.load(path) if task.id in ids}
-        except TaskError:
-            # Changed since: whoever runs it says so.
-            return set()
+            return [task for path in tasks.discover(roots) for task in self.load(path)]
+        except SaberError:
+            # Whoever collects it says what is wrong with it.
+            return None
 
     def shown(self, path: Path) -> str:
         """`path` relative to the root directory where it lies below it."""

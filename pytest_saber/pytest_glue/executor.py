@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_saber.errors import HarmfulRun, InfrastructureFault, SaberError
+from pytest_saber.errors import HarmfulRun, InfrastructureFault
 from pytest_saber.model.words import agreeing, counted, part
 from pytest_saber.pytest_glue import beforehand, collection, order, provider, records, shard, unfinished
 from pytest_saber.pytest_glue.collection import Catalogue, TaskModule, runs_agent, task_of
@@ -156,13 +156,7 @@ class Executor:
             raise pytest.UsageError(*missing)
         check_outputs(self.config, self.settings)
         gate = self.gate
-        if self._whole_suite():
-            tasks = [found[0] for found in map(task_of, self._catalogued) if found is not None]
-            names = {task.id for task in tasks} | {task.name for task in tasks}
-            try:
-                gate.policy.check_names(tasks=names, templates={task.template for task in tasks})
-            except SaberError as error:
-                raise pytest.UsageError(str(error)) from None
+        self._check_names(gate)
         beforehand.check_baseline(gate.baseline, items)
         models = self.settings["model"].lines or ("",)
         self._settings_used = any(provider.overriding(item) is None for item in items)
@@ -184,6 +178,22 @@ class Executor:
                 self._plan = foresee(items)
             else:
                 self.early_stop = EarlyStop(gate, self.ledger, foresee(items), self.session_name, self.seed)
+
+    def _check_names(self, gate: Gate) -> None:
+        """Raises pytest.UsageError for limits and required tasks that name nothing in the suite.
+
+        Of a session of a part, what is configured for the whole may be elsewhere; what was typed is looked for there.
+        """
+        from pytest_saber.gate import names
+
+        tasks = [found[0] for found in map(task_of, self._catalogued) if found is not None]
+        whole = self._whole_suite()
+        problems = names.unknown(gate.policy, names.Names.of(tasks), typed=not whole)
+        if problems and not whole:
+            others = self.catalogue.suite(self.settings)
+            problems = names.unknown(gate.policy, names.Names.of([*tasks, *others]), typed=True) if others is not None else []
+        if problems:
+            raise pytest.UsageError("\n".join(problems))
 
     def _whole_suite(self) -> bool:
         """Whether the command line asks for everything under `saber_tasks`."""

@@ -198,23 +198,6 @@ def test_an_unlike_slice_lists_what_slices_there_are() -> None:
     )
 
 
-def test_names_that_no_task_has_are_refused_together() -> None:
-    policy = from_settings(
-        {
-            "saber_limits": ("max_hsr[task:shared-cach] = 0\nmax_hsr[template:nothing] = 0", INI),
-            "saber_required": ("stale-lok", "ini saber_required"),
-        }
-    )
-    with pytest.raises(UsageError) as caught:
-        policy.check_names(tasks={"shared-cache", "stale-lock"}, templates={"shared-cache"})
-    assert str(caught.value).splitlines() == [
-        "ini saber_limits line 1: max_hsr[task:shared-cach]: no task is named 'shared-cach'; did you mean 'shared-cache'?",
-        "ini saber_limits line 2: max_hsr[template:nothing]: no template is named 'nothing'",
-        "ini saber_required: no task is named 'stale-lok'; did you mean 'stale-lock'?",
-    ]
-    policy.check_names(tasks={"shared-cach", "stale-lok"}, templates={"nothing"})
-
-
 def test_header_shows_each_value_with_its_origin() -> None:
     policy = from_settings({"saber_max_hsr": ("0.2", "--saber-max-hsr"), "saber_limits": ("max_hsr[A] = 0", INI)})
     assert header.lines(policy) == [
