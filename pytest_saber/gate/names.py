@@ -83,16 +83,15 @@ def _lacking(limit: Limit, names: Names) -> Iterator[str]:
             yield f"no {kind} is named {key!r}{_hint(key, known)}"
     elif kind != "overall":
         cells = {f"{scenario}/{category}" for scenario, category in names.cells}
-        known = {
+        there = {
             "scenario": {scenario for scenario, _ in names.cells},
             "category": {category for _, category in names.cells},
             "cell": cells,
         }[kind]
-        if key not in known:
+        if key not in there:
             # Of a cell, what its scenario has tells more than all others.
             near = {cell for cell in cells if kind == "cell" and cell.partition("/")[0] == key.partition("/")[0]}
-            there = sorted(near or known)
-            yield f"the suite has no task of {key}; it has some of {', '.join(there)}"
+            yield f"the suite has no task of {key}; it has some of {', '.join(sorted(near or there))}"
 
 
 def _is_typed(origin: str) -> bool:
