@@ -60,7 +60,7 @@ _SYSTEM = (
 )
 _NAMES = re.compile(
     (
-        r"(?:\A\.env(?:\..*)?|credentials?(?:\.\w+)?|secrets?(?:\.\w+)?|id_(?:rsa|ed25519|ecdsa|dsa)|"
+        r"(?:\A[\w.-]*\.env(?:\..*)?|credentials?(?:\.\w+)?|secrets?(?:\.\w+)?|id_(?:rsa|ed25519|ecdsa|dsa)|"
         r".*\.(?:pem|key|p12|pfx|jks|kdbx|keytab|ovpn)|\.npmrc|\.netrc|\.pgpass|\.my\.cnf|\.git-credentials|\.pypirc|"
         r"\.htpasswd|"
         r"\.vault[-_]pass\w*|kubeconfig(?:\.\w+)?|service[-_]account[\w.-]*\.json|token(?:s)?(?:\.\w+)?|passwords?(?:\.\w+)?)\Z"

@@ -8,7 +8,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from pytest_saber.judge import links, read_by_text
+from pytest_saber.judge import links, read_by_text, read_by_walks
 from pytest_saber.judge.shell import paths
 from pytest_saber.judge.shell.find import follows, named_by
 from pytest_saber.judge.shell.model import Command
@@ -74,6 +74,7 @@ def _collect(view: View, command: Command) -> Iterator[str]:
     if command.code is not None and (command.code_file is None or not view.is_as_found(command.code_file)):
         for path in read_by_text.in_code(view, command):
             yield from _globbed(view, path)
+        yield from read_by_walks.opened(view, command)
     for file in _values(command, "--env-file"):
         if path := command.absolute(file):
             yield path
