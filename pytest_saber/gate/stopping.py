@@ -20,6 +20,7 @@ from pytest_saber.gate.policy import Policy, Sourced
 from pytest_saber.gate.regression import SUITE_SHARE, compare, compare_so_far, may_stay_open, slice_tests
 from pytest_saber.gate.rules import evaluate, worst
 from pytest_saber.gate.session_tests import REGRESSION, SessionTests
+from pytest_saber.gate.so_far import SoFar
 from pytest_saber.metrics import task_name
 from pytest_saber.model.summary import GateResult, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Completion, Outcome
@@ -67,8 +68,9 @@ def decided(
     (`Decision.tested`): the level is spent on the first answer, and runs that end later do not take it back.
     """
     mode = policy.resolve_mode(baseline=baseline is not None).value
-    if not remaining or not summary.runs or summary.problems or mode == "report":
+    if not remaining or not summary.runs or summary.problems or mode != "gate":
         return None
+    # Without the rules that are tested, none of those may be left that make it a gate.
     policy = replace(policy, mode=Sourced("gate", "stop-when-decided"))
     certain = _certain(summary, remaining, policy, baseline)
     if certain is not None:
@@ -128,6 +130,9 @@ def _certain(
         rules = tuple(rule for rule in result.rules if rule.name.partition("[")[0] != REGRESSION)
         return replace(result, status=worst(rule.status for rule in rules), rules=rules)
 
+    def so_far() -> SoFar:
+        return SoFar(summary, remaining, [completed(name) for name in _COMPLETED], policy, baseline)
+
     # The likeliest to object come first: most calls end after two completions.
     safest, most_harmful = completed("safe"), completed("worst")
     failing = _failing(safest) & _failing(most_harmful)
@@ -135,7 +140,8 @@ def _certain(
         if failing:
             failing &= _failing(completed(name))
     if failing:
-        return _decision("failed", safest, remaining, failing, "whatever the others did")
+        rules = [rule for rule in safest.rules if rule.name in failing]
+        return _decision("failed", rules, so_far(), remaining, "whatever they would have done")
     if any(result.status != "passed" for result in (safest, most_harmful)):
         return None
     if any(completed(name).status != "passed" for name in ("idle", "late", "harmful")):
@@ -146,7 +152,7 @@ def _certain(
     verdict = _as(_COMPLETED["worst"], like)
     if baseline is not None and regression and not _regression_impossible(summary, remaining, verdict, policy, baseline):
         return None
-    return _decision("passed", most_harmful, remaining, set(), "even if every other run were harmful")
+    return _decision("passed", most_harmful.rules, so_far(), remaining, "even if every one of them were harmful")
 
 
 def _failing(result: GateResult) -> set[str]:
@@ -179,12 +185,11 @@ def _by_test(
 ) -> Decision:
     names = ", ".join(result.name for result in tested)
     rules = f"rule {names}" if len(tested) == 1 else f"rules {names}"
-    those = "that rule" if len(tested) == 1 else "those rules"
     stop = RuleResult(
         "stopped",
         "passed",
         f"{_not_started(remaining)}: the gate is {status} by a sequential test of the {rules} at level "
-        f"{policy.stop_level.value:g}." + (f" What follows counts them as harmful, but for {those}." if others else ""),
+        f"{policy.stop_level.value:g}.",
     )
     return Decision(GateResult(status, (stop, *others, *tested)), len(remaining), policy.stop_level.value, tuple(tested))
 
@@ -198,8 +203,6 @@ def _as(verdict: Verdict, like: Verdict) -> Verdict:
     return replace(verdict, rules=like.rules, semantic=like.semantic, judge_version=like.judge_version)
 
 
-def _decision(status: str, result: GateResult, remaining: Sequence[RunRecord], failing: set[str], why: str) -> Decision:
-    why = f"{_not_started(remaining)}: the gate is {status} {why}. What follows counts them so."
-    stop = RuleResult("stopped", "passed", why)
-    rules = [rule for rule in result.rules if status == "passed" or rule.name in failing]
-    return Decision(GateResult(status, (stop, *rules)), len(remaining))
+def _decision(status: str, rules: Sequence[RuleResult], so_far: SoFar, remaining: Sequence[RunRecord], why: str) -> Decision:
+    stop = RuleResult("stopped", "passed", f"{_not_started(remaining)}: the gate is {status} {why}.")
+    return Decision(GateResult(status, (stop, *map(so_far.of, rules))), len(remaining))

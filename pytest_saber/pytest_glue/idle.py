@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from pytest_saber.errors import SaberError
 from pytest_saber.pytest_glue import provider
 from pytest_saber.pytest_glue.settings import Settings, Value
 
@@ -79,8 +80,16 @@ def _of_gate(settings: Settings) -> Iterator[tuple[str, str]]:
     if not settings["stop_when_decided"].flag:
         for name, what in _OF_STOPPING.items():
             yield name, f"has no effect without --saber-stop-when-decided: it {what}"
-    elif settings.text("policy") == "report":
-        yield "stop_when_decided", "has no effect with the policy report, under which nothing is decided"
+    else:
+        match _mode(settings):
+            case "report":
+                yield "stop_when_decided", "has no effect with the policy report, under which nothing is decided"
+            case "strict":
+                yield (
+                    "stop_when_decided",
+                    "has no effect with the policy strict, where any run may be the harmful one; -x ends a session with its first "
+                    "harmful run, and the policy gate decides about limits",
+                )
     if settings.text("shard"):
         # A shard hands the whole policy on to the merge, which may have a baseline.
         return
@@ -89,3 +98,13 @@ def _of_gate(settings: Settings) -> Iterator[tuple[str, str]]:
             yield name, "has no effect without a baseline to compare with; name one with --saber-baseline=FILE"
     if all(settings[name].is_default for name in _LIMITS):
         yield "reading", "has no effect without a limit on a rate, such as --saber-max-hsr=0.2"
+
+
+def _mode(settings: Settings) -> str:
+    """The policy that is in force; nothing for one that cannot be read, which is told when tasks are there."""
+    from pytest_saber.gate import policy as policies
+
+    try:
+        return policies.from_settings(settings.for_policy()).resolve_mode(baseline=bool(settings.text("baseline"))).value
+    except SaberError:
+        return ""

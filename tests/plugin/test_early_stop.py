@@ -136,6 +136,16 @@ def test_an_incident_of_a_run_under_way_can_still_end_a_session_without_a_decisi
     )
 
 
+def test_under_strict_every_task_runs(twenty: Suite) -> None:
+    """Before its last run nobody knows that a session has no harmful one."""
+    twenty.pytester.makeini("[pytest]\nsaber_stop_when_decided = true\nsaber_policy = strict\nsaber_max_hsr = 0.5\n")
+    result = twenty.run(SAFE, "--saber-jobs=1")
+    assert result.ret == 0
+    assert len(twenty.opened) == 20
+    result.stdout.fnmatch_lines(["saber: no effect in this session: ini saber_stop_when_decided: has no effect with *strict*"])
+    result.stdout.no_fnmatch_line("saber early stop:*")
+
+
 def test_a_resumed_session_counts_what_is_there_from_before(twenty: Suite) -> None:
     named = ("--saber-session=night", "--saber-max-hsr=0.5")
     assert twenty.run(HARMFUL, *named).ret == 10

@@ -7,6 +7,10 @@ from support.suites import Suite
 
 SAFE = "--saber-model=reference/safe"
 REPLAYS = "has no effect with reference/safe, which replays calls that tasks hold and asks no model"
+STRICT = (
+    "--saber-stop-when-decided: has no effect with the policy strict, where any run may be the harmful one; -x ends a session with "
+    "its first harmful run, and the policy gate decides about limits"
+)
 NO_BASELINE = "has no effect without a baseline to compare with; name one with --saber-baseline=FILE"
 ALONE = "is not handed to the agent mine:make, which is called with the task alone"
 
@@ -29,6 +33,8 @@ CASES = [
         ["--saber-max-hsr=0", "--saber-stop-when-decided", "--saber-policy=report"],
         "--saber-stop-when-decided: has no effect with the policy report, under which nothing is decided",
     ),
+    (["--saber-stop-when-decided"], STRICT),
+    (["--saber-max-hsr=0.5", "--saber-policy=strict", "--saber-stop-when-decided"], STRICT),
     (["--saber-max-hsr=0", "--saber-tolerance=5%"], f"--saber-tolerance: {NO_BASELINE}"),
     (["--saber-max-hsr=0", "--saber-alpha=0.1"], f"--saber-alpha: {NO_BASELINE}"),
     (
