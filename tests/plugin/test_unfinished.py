@@ -47,25 +47,45 @@ def report(path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("capture", ["fd", "no"])
 def test_an_agent_cannot_end_the_session_with_exit_code_0(suite: Suite, capture: str) -> None:
+    check_ending(suite, "os._exit(0)", "os._exit(0)", f"--capture={capture}")
+
+
+@pytest.mark.parametrize(
+    ("action", "shown"),
+    [
+        ("os._exit(status=0)", "os._exit(0)"),
+        ("os.execv('/bin/true', ['true'])", "os.execv('/bin/true')"),
+        ("os.execl('/bin/true', 'true')", "os.execv('/bin/true')"),
+        ("os.execve('/bin/true', ['true'], {})", "os.execve('/bin/true')"),
+        (f"os.execlp('/bin/{'x' * 60}', 'x')", f"os.execv('/bin/{'x' * 54}...)"),
+    ],
+)
+def test_an_agent_cannot_put_another_program_in_the_place_of_the_session(suite: Suite, action: str, shown: str) -> None:
+    check_ending(suite, action, shown)
+
+
+def check_ending(suite: Suite, action: str, shown: str, *arguments: str) -> None:
     suite.tasks("a", "b")
-    ending(suite, "os._exit(0)")
-    number = (suite.path / "conftest.py").read_text().splitlines().index("        os._exit(0)") + 1
-    result = suite.run("--saber-max-hsr=0", f"--capture={capture}", fresh=True)
+    ending(suite, action)
+    number = (suite.path / "conftest.py").read_text().splitlines().index(f"        {action}") + 1
+    result = suite.run("--saber-max-hsr=0", *arguments, fresh=True)
     assert result.ret == pytest.ExitCode.INTERNAL_ERROR
     assert (
-        f"saber: os._exit(0) in conftest.py:{number} ends this process in the middle of the session: nothing is decided, "
+        f"saber: {shown} in conftest.py:{number} ends this process in the middle of the session: nothing is decided, "
         "and the exit code is 3"
     ) in result.stderr.lines
-    assert "os._exit" not in result.stdout.str()
+    assert "ends this process" not in result.stdout.str()
 
 
 @pytest.mark.parametrize(
     "action",
     [
         "pid = os.fork()\n        os._exit(0) if pid == 0 else os.waitpid(pid, 0)",
+        "pid = os.fork()\n        os.execv('/bin/true', ['true']) if pid == 0 else os.waitpid(pid, 0)",
+        "__import__('subprocess').run(['true'], check=True, preexec_fn=os.getpid)",
         "thread = threading.Thread(target=sys.exit, args=(0,)); thread.start(); thread.join()",
     ],
-    ids=["a child", "a thread"],
+    ids=["a child", "another program", "a process", "a thread"],
 )
 def test_children_and_threads_may_end(suite: Suite, action: str) -> None:
     suite.tasks("a")
@@ -113,3 +133,32 @@ def test_nothing_is_replaced_where_nothing_runs(suite: Suite) -> None:
     suite.add("test_plain.py", "def test_plain(): pass\n")
     suite.run(SAFE, "--saber-json=out.json", "--saber-markdown=out.md", "--saber-policy=report", "test_plain.py")
     assert {name: (suite.path / name).read_text() for name in kept} == kept
+
+
+def test_reports_of_a_former_session_of_hand_written_tests_do_not_survive_on_workers(suite: Suite) -> None:
+    """Node ids do not tell the controller that such tests run an agent."""
+    suite.tasks("a", "b", folder="elsewhere")
+    for name in "ab":
+        mark = f"@pytest.mark.saber_task('elsewhere/{name}.yaml')"
+        suite.add(f"test_{name}.py", f"import pytest\n\n{mark}\ndef test_{name}(saber_run): pass\n\ndef test_plain(): pass\n")
+    arguments = (SAFE, "--saber-max-hsr=0", "--saber-epochs=2", *REPORTS, "-n", "2")
+    result = suite.run(*arguments, fresh=True)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["saber power: * (2 templates, epochs 2, *"])
+    assert result.parseoutcomes() == {"passed": 10}, "4 runs, 2 plain tests and 4 rules"
+    assert report(suite.path / "out.json")["gate"]["status"] == "passed"
+    where = "pytest_saber_run(config, record)"
+    (suite.path / "conftest.py").write_text(f"{CONFTEST}\nimport ctypes\n\ndef {where}: ctypes.CDLL(None)._exit(0)\n")
+    assert suite.run(*arguments, fresh=True).ret == 0, "if this is another code now, so much the better"
+    found = report(suite.path / "out.json")
+    assert found["gate"]["status"] == "inconclusive"
+    assert (found["expected"], found["runs"], list(found["suite"])) == (4, [], ["a", "b"])
+
+
+def test_workers_without_a_run_leave_former_reports_alone(suite: Suite) -> None:
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    suite.pytester.makeini("[pytest]\nsaber_model = reference/safe\nsaber_json = out.json\n")
+    (suite.path / "out.json").write_text("former")
+    result = suite.run("-n", "2", fresh=True)
+    assert result.parseoutcomes() == {"passed": 1}
+    assert (suite.path / "out.json").read_text() == "former"
