@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_saber.errors import UsageError
 from pytest_saber.model.words import counted
 from pytest_saber.reports.escape import line
 
@@ -53,6 +55,8 @@ def _make(action: str, paths: list[Path], output: Path | None) -> int:
     from pytest_saber.reports import json_reader, junit
     from pytest_saber.reports.join import join
 
+    if output is not None and any(os.path.realpath(output) == os.path.realpath(path) for path in paths):
+        raise UsageError(f"-o: {output} is one of the files that are read, and would be lost; name another one")
     names = ", ".join(map(str, paths))
     if action == "from-junit":
         runs = list(junit.read_whole(paths))

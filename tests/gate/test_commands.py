@@ -350,6 +350,16 @@ def test_a_baseline_replaces_files_only(path: str, kind: str, capsys: pytest.Cap
     assert Path("/dev/null").is_char_device()
 
 
+def test_a_baseline_does_not_overwrite_what_it_is_made_of(capsys: pytest.CaptureFixture[str]) -> None:
+    report = write("r.json", make_records(["safe_completion"]))
+    before = Path(report).read_text()
+    assert run(["baseline", "from-json", report, "-o", "./r.json"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-saber baseline: -o: r.json is one of the files that are read, and would be lost; name another one\n"
+    )
+    assert Path(report).read_text() == before
+
+
 def test_what_is_there_twice_or_does_not_belong_together_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     one, two, _ = shards(["safe_completion"] * 9)
 

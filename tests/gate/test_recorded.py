@@ -110,6 +110,15 @@ def test_what_was_compared_with_a_baseline_stays(capsys: pytest.CaptureFixture[s
     assert "  failed regression: Regression: it is worse." in lines
 
 
+def test_a_session_that_was_killed_stays_inconclusive(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its report was written before its first run."""
+    rule = RuleResult("session", "inconclusive", "Inconclusive: it did not end.")
+    write([], gate=GateResult("inconclusive", (rule,)), expected=9, problems=("it did not end",))
+    lines = shown(capsys)
+    assert "gate: inconclusive" in lines
+    assert not [line for line in lines if line.startswith("note:")]
+
+
 def stopped(status: str) -> GateResult:
     return GateResult(
         status,

@@ -154,6 +154,21 @@ def test_who_was_tested_is_told_once(key: str, capsys: pytest.CaptureFixture[str
     assert f"r.json: not a report of pytest-saber: {key} is 'another' at its top, and '" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("edit", "fault"),
+    [
+        (lambda value: value.update(runs={}), "runs is not a list"),
+        (lambda value: value.update(runs=["x"]), "a run is not an object"),
+        (lambda value: value.update(settings=[]), "settings is not an object"),
+        (lambda value: value.update(suite={"a": 1}), "suite a is 1, not a text"),
+        (lambda value: value["gate"].pop("rules"), "key 'rules' is missing"),
+    ],
+)
+def test_what_has_another_form_is_no_report(edit: Edit, fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["merge", write(edit)]) == 2
+    assert capsys.readouterr().err == f"pytest-saber merge: r.json: not a report of pytest-saber: {fault}\n"
+
+
 def test_rates_are_those_of_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
     def edit(value: Any) -> None:
         for part in ("overall", "scenario", "cell", "template"):
