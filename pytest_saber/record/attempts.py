@@ -120,11 +120,17 @@ def _beside(run: Path, place: Path) -> Path:
 
 
 def _groups(session: Path) -> dict[str, list[Path]]:
-    """The runs of a session by their name without the number of the attempt, each group in the order of the attempts."""
+    """The runs of a session by their name without the number of the attempt, each group in the order of the attempts.
+
+    Raises EvidenceError for a folder that cannot be read.
+    """
     groups: dict[str, list[Path]] = {}
-    for folder in session.iterdir():
-        if folder.is_dir() and is_run(folder):
-            groups.setdefault(_stem(folder), []).append(folder)
+    try:
+        for folder in session.iterdir():
+            if folder.is_dir() and is_run(folder):
+                groups.setdefault(_stem(folder), []).append(folder)
+    except OSError as error:
+        raise EvidenceError(f"{session}: cannot be read: {error.strerror}; a run is told from its repetitions there") from error
     return {stem: sorted(group, key=_number) for stem, group in groups.items()}
 
 

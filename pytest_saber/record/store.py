@@ -192,9 +192,7 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
-            raise EvidenceError(
-                f"{path}: there is no such file or folder; runs are recorded in .saber/runs/SESSION/RUN"
-            )
+            raise EvidenceError(f"{path}: there is no such file or folder; runs are recorded in .saber/runs/SESSION/RUN")
         runs = [path.parent] if path.name == EVIDENCE and path.is_file() else list(_walk(path))
         if not runs:
             raise EvidenceError(f"{path}: no recorded run here (looked for {EVIDENCE} and {EVENTS} in it and below)")

@@ -149,3 +149,18 @@ def test_a_run_is_known_from_inside_its_folder(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(first)
     with pytest.raises(UsageError, match=f"repeated as {second}; name that one"):
         counting([Path()])
+
+
+def test_a_session_that_rights_forbid_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = attempt("verdict")
+
+    def forbidden(folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    # Root may read everything, so the system's answer has to be given here.
+    monkeypatch.setattr(Path, "iterdir", forbidden)
+    with pytest.raises(EvidenceError) as caught:
+        counting([path])
+    assert str(caught.value) == (
+        f"{path.parent.absolute()}: cannot be read: Permission denied; a run is told from its repetitions there"
+    )
