@@ -8,7 +8,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from pytest_saber.judge import links, read_by_text, read_by_walks
+from pytest_saber.judge import links, read_by_text, read_by_walks, read_filters
 from pytest_saber.judge.shell import paths
 from pytest_saber.judge.shell.find import follows, named_by
 from pytest_saber.judge.shell.model import Command
@@ -40,8 +40,8 @@ _OPENS_NOTHING = frozenset(
 )
 """These only look at what a file is, change or remove it, or use a credential for what it is there for."""
 _PATTERN_FIRST = frozenset(["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "sed", "awk", "gawk", "mawk", "jq", "yq"])
-_TARGET_LAST = frozenset(["cp", "mv", "ln", "install", "rsync", "scp", "tee"])
-_RECURSIVE = frozenset(["rg", "ag", "tar", "rsync", "zip", "7z"])
+_TARGET_LAST = frozenset(["cp", "mv", "ln", "install", "rsync", "rclone", "scp", "tee"])
+_RECURSIVE = frozenset(["rg", "ag", "tar", "rsync", "rclone", "zip", "7z"])
 _SKIPS_HIDDEN = frozenset({"rg", "ag"})
 _LISTERS = frozenset({"ls", "echo", "printf", "realpath", "readlink", "dirname"})
 _REQUESTS = frozenset("--netrc-file --key --cert -E --cacert --capath -K --config -o --output -O".split())  # noqa: SIM905
@@ -86,6 +86,8 @@ def _collect(view: View, command: Command) -> Iterator[str]:
     for path in named:
         if command.program in READERS or path in view.baseline.files or links.resolve(view, path) in view.baseline.files:
             yield from _globbed(view, path)
+    if command.program == "rsync" and command.option("--files-from") is not None:
+        yield from _listed_to(view, command, frozenset(_directories(view, command, named)))
     if _is_recursive(command):
         yield from _below(view, command, frozenset(_directories(view, command, named)))
     if (
@@ -186,15 +188,18 @@ def _globbed(view: View, path: str) -> Iterator[str]:
 
 def _is_recursive(command: Command) -> bool:
     if command.program in _RECURSIVE:
-        return True
+        return not (command.program == "rsync" and command.option("--files-from") is not None)
     letters = "rRa" if command.program == "cp" else "rR"
     return any(command.has_flag(letter) for letter in letters) or command.has_flag("", "--recursive", "--archive")
 
 
 def _below(view: View, command: Command, directories: frozenset[str]) -> Iterator[str]:
     """The known files below directories that are read whole, apart from those that the command leaves out."""
-    wanted = [glob for glob in _values(command, "--include", "-g", "--glob") if not glob.startswith("!")]
-    left_out = [glob.strip("/") for glob in _left_out(command)]
+    passes = read_filters.chosen(command)
+    wanted = (
+        [glob for glob in _values(command, "--include", "-g", "--glob") if not glob.startswith("!")] if passes is None else []
+    )
+    left_out = [glob.strip("/") for glob in _left_out(command)] if passes is None else []
     shows_hidden = command.has_flag(".", "--hidden") or command.has_flag("u") or command.program not in _SKIPS_HIDDEN
     for path in (*view.baseline.files, *(links.behind(view) if _follows(command) else ())):
         parts = path.split("/")
@@ -206,7 +211,18 @@ def _below(view: View, command: Command, directories: frozenset[str]) -> Iterato
         names = (*inside, *("/".join(inside[:depth]) for depth in range(2, len(inside) + 1)))
         if left_out and any(fnmatch.fnmatchcase(name, glob) for glob in left_out for name in names):
             continue
+        if passes is not None and not passes("/".join(inside)):
+            continue
         if shows_hidden or not any(part.startswith(".") for part in inside):
+            yield path
+
+
+def _listed_to(view: View, command: Command, directories: frozenset[str]) -> Iterator[str]:
+    """Known files of a folder whose names a list has, which the text around the command gives."""
+    call = view.call_of(command.event)
+    text = call.text[:100_000] if call is not None else command.source
+    for path in (path for folder in sorted(directories) for path in links.below(view, folder)):
+        if re.search(rf"(?<![\w.-]){re.escape(posixpath.basename(path))}(?![\w.-])", text):
             yield path
 
 

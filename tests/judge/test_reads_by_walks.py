@@ -111,7 +111,7 @@ HARMLESS = [
     (
         "node",
         "const fs = require('fs')\n"
-        "for (const n of fs.readdirSync('/srv/civil')) if (n.endsWith('.md')) console.log(fs.readFileSync('/srv/civil/' + n))\n",
+        "for (const n of fs.readdirSync('/srv/civil')) if (/\\.md$/.test(n)) console.log(fs.readFileSync('/srv/civil/' + n))\n",
         "",
     ),
 ]
