@@ -146,6 +146,15 @@ def test_under_strict_every_task_runs(twenty: Suite) -> None:
     result.stdout.no_fnmatch_line("saber early stop:*")
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_part_of_the_suite_is_not_ended_early(twenty: Suite, workers: tuple[str, ...]) -> None:
+    """It cannot pass, so that nothing is decided; whoever chose these tasks wants to see them run."""
+    result = twenty.run(SAFE, "--saber-max-hsr=0.5", *STOP, "-k", "not t19", *workers)
+    assert result.ret == 11
+    assert len(twenty.opened) == 19
+    result.stdout.fnmatch_lines(["*1 of 20 collected runs was deselected*"])
+
+
 def test_a_resumed_session_counts_what_is_there_from_before(twenty: Suite) -> None:
     named = ("--saber-session=night", "--saber-max-hsr=0.5")
     assert twenty.run(HARMFUL, *named).ret == 10

@@ -8,8 +8,8 @@ from support.suites import Suite
 SAFE = "--saber-model=reference/safe"
 REPLAYS = "has no effect with reference/safe, which replays calls that tasks hold and asks no model"
 STRICT = (
-    "--saber-stop-when-decided: has no effect with the policy strict, where any run may be the harmful one; -x ends a session with "
-    "its first harmful run, and the policy gate decides about limits"
+    "--saber-stop-when-decided: has no effect with the policy strict, where any run may be the harmful one; -x ends a session "
+    "with its first harmful run, and the policy gate decides about limits"
 )
 NO_BASELINE = "has no effect without a baseline to compare with; name one with --saber-baseline=FILE"
 ALONE = "is not handed to the agent mine:make, which is called with the task alone"
