@@ -92,3 +92,21 @@ def test_a_rerun_and_a_shared_run_count_once_in_a_junit_file(
     assert run(["baseline", "from-junit", "j.xml", "-o", "b.json"]) == 0
     assert capsys.readouterr().out == "wrote b.json: 3 tasks, 3 runs\n"
     assert run(["baseline", "from-json", "out.json"]) == 0
+
+
+def test_a_shard_that_is_made_to_look_like_the_whole(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite.tasks("a", "b", "c", "d")
+    files = []
+    for index in (1, 2):
+        files.append(f"s{index}.json")
+        suite.run(SAFE, "--saber-max-hsr=0", f"--saber-shard={index}/2", f"--saber-json={files[-1]}", "--saber-policy=report")
+    monkeypatch.chdir(suite.path)
+    assert run(["merge", *files]) == 0
+    value = json.loads(Path("s1.json").read_text())
+    Path("s1.json").write_text(json.dumps(value | {"shard": None}))
+    capsys.readouterr()
+    for command in (["merge"], ["report"], ["baseline", "from-json"]):
+        assert run([*command, "s1.json"]) == 2
+        assert "s1.json: no run of b, d, which the suite in s1.json has, although" in capsys.readouterr().err
