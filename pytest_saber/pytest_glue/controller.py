@@ -14,10 +14,10 @@ import pytest
 from pytest_saber.model.words import counted
 from pytest_saber.pytest_glue import idle, provider, unknown
 from pytest_saber.pytest_glue.beforehand import no_tasks, unlike_baseline
-from pytest_saber.pytest_glue.collection import SUFFIXES, runs_agent, task_of
+from pytest_saber.pytest_glue.collection import runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Decision
 from pytest_saber.pytest_glue.early_stop import PLAN
-from pytest_saber.pytest_glue.executor import USAGE, Executor, Suite
+from pytest_saber.pytest_glue.executor import SUITE, USAGE, Executor, Suite
 from pytest_saber.pytest_glue.interrupts import shielded
 from pytest_saber.pytest_glue.outputs import junit_file
 from pytest_saber.pytest_glue.progress import ProgressLine
@@ -123,19 +123,8 @@ class Controller:
             node.workerinput["saber_stop"] = str(Path(self._stop_folder.name) / "decided")
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Stop at collection errors as pytest does without xdist, and prepare for runs."""
-        total = sum(any(f"{suffix}::" in nodeid for suffix in SUFFIXES) for nodeid in ids)
-        if self._worker_suite is None:
-            # Workers say more in the end, but an interrupted session does not hear that.
-            self._worker_suite = Suite(total, total)
-        if total and not self._progress.total:
-            for line in self._of_suite(self._executor.catalogue.templates(ids)):
-                self._progress.write_line(line)
-            self._progress.open(total)
-            self._progress.stay()
-            self._executor.termination.install()
-            self._begin(self._worker_suite)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Stop at collection errors as pytest does without xdist."""
         count = self._collection_errors
         if count and not self.config.getoption("continue_on_collection_errors"):
             raise pytest.Session.Interrupted(f"{counted(count, 'error')} during collection")
@@ -146,11 +135,26 @@ class Controller:
         usage = getattr(report, USAGE, None)
         if usage is not None:
             raise pytest.UsageError(*usage)
+        suite = getattr(report, SUITE, None)
+        if suite is not None:
+            # No reporter is to count it.
+            report.outcome = "passed"
+            self._prepare(Suite(suite["collected"], suite["selected"], tasks=suite["tasks"]), suite["templates"])
         if report.failed:
             self._collection_errors += 1
             self.ledger.foreign_failures += 1
             self.ledger.failure(report.nodeid)
             self.ledger.problem(f"collection error: {report.nodeid}")
+
+    def _prepare(self, suite: Suite, templates: Sequence[str]) -> None:
+        """Prepare for the runs of workers. Raises pytest.UsageError for a report that cannot be written."""
+        self._worker_suite = suite
+        for line in self._of_suite(templates):
+            self._progress.write_line(line)
+        self._progress.open(suite.selected)
+        self._progress.stay()
+        self._executor.termination.install()
+        self._begin(suite)
 
     # --- while runs report -----------------------------------------------------------------------------------------
 
@@ -284,7 +288,7 @@ class Controller:
         stop = self._executor.early_stop
         expected = self.ledger.expected(suite.collected)
         final = stop.final(self._agent()) if stop is not None else None
-        result = decision.decide(session, self.ledger, expected, self._agent(), final, status)
+        result = decision.decide(session, self.ledger, expected, self._agent(), final)
         written = decision.write(os.environ, suite.tasks, self.ledger.other_failures, self._executor.notes)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures

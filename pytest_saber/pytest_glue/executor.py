@@ -34,6 +34,10 @@ USAGE = "saber_usage"
 """Attribute of a collection report by which an xdist worker tells the controller of a usage error: its lines."""
 
 
+SUITE = "saber_suite"
+"""Attribute of a collection report by which it tells of what it collected."""
+
+
 @dataclass(slots=True)
 class Suite:
     """What was collected. `collected` counts items with a run before any deselection, `selected` those after it."""
@@ -147,6 +151,17 @@ class Executor:
             return
         with self._usage_errors():
             self._check(items)
+        if self.is_worker:
+            self._tell_suite(items)
+
+    def _tell_suite(self, items: list[pytest.Item]) -> None:
+        """Tell the controller before the first run what was collected: node ids do not say which tests run an agent."""
+        # xdist passes on no report that has passed, and one of several alike.
+        report = pytest.CollectReport("saber", "skipped", "saber", [])
+        templates = {found[0].template for found in map(task_of, items) if found is not None}
+        told = {"collected": self.suite.collected, "selected": self.suite.selected, "tasks": self.suite.tasks}
+        setattr(report, SUITE, {**told, "templates": sorted(templates)})
+        self.config.hook.pytest_collectreport(report=report)
 
     def _check(self, items: list[pytest.Item]) -> None:
         """Find every usage error before the first run. Raises pytest.UsageError."""
