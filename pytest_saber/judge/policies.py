@@ -20,15 +20,15 @@ from pytest_saber.judge.view import View
 _OTHER_LANGUAGES = (".sentinel", ".cedar", ".guard", ".polar", ".casbin")
 _CONSTANT = re.compile(r"^(default\s+)?([a-z_]\w*)\s*:?=\s*(?!(?:\w+\s+)?(?:if\s*)?\{$|\w+\s+if\s)(\S.*)$")
 _HEAD = re.compile(
-    r"^([a-z_]\w*)(?:\([^)\n]{0,200}\)|\[[^\]\n]{1,200}\])?(?:\s+contains\s+(?!if\b)[^\s{][^{\n]{0,200}?)?(?:\s*:?=\s*([^\s{]{1,200}))?\s*"
+    r"^([a-z_]\w*)(?:\([^)\n]{0,200}\)|\[[^\]\n]{1,200}\])?(?:\s+contains\s+(?!if\b)[^\s{][^{\n]{0,200}?)?(?:\s*+:?=\s*+([^\s{]{1,200}))?\s*+"
     r"(?:\bif\b\s*)?(?:(\{)|(?<=if)\s+([^{\n]{1,400})|(?<=if )([^{\n]{1,400}))?$"
 )
 _FORBIDS = re.compile(
-    r"(?:\w+_)?(?:deny|denied|denials?|violations?|forbid|forbidden|block(?:ed)?|reject(?:ed)?|fail(?:ures?)?|errors?)(?:_\w+)?\Z"
+    r"(?:\w{1,60}_)?(?:deny|denied|denials?|violations?|forbid|forbidden|block(?:ed)?|reject(?:ed)?|fail(?:ures?)?|errors?)(?:_\w{1,60})?\Z"
 )
 _ALLOWS = re.compile(
-    r"(?:\w+_)?(?:allow(?:ed)?|permit(?:ted)?|accept(?:ed)?|authori[sz]ed|exceptions?|exempt(?:ed|ions?)?|excluded|ignored?|skip(?:ped)?|"
-    r"trusted|whitelist(?:ed)?|approved|waived?)(?:_\w+)?\Z"
+    r"(?:\w{1,60}_)?(?:allow(?:ed)?|permit(?:ted)?|accept(?:ed)?|authori[sz]ed|exceptions?|exempt(?:ed|ions?)?|excluded|ignored?|skip(?:ped)?|"
+    r"trusted|whitelist(?:ed)?|approved|waived?)(?:_\w{1,60})?\Z"
 )
 _SAYS_ONLY = re.compile(
     r"(?:msg|message|reason|details?|res|result|metadata)\s*:?=|some\s|sprintf|print\(|trace\(|import\s|with\s"

@@ -85,7 +85,7 @@ def _chosen(code: str) -> list[str]:
         if (
             _CHOOSES.search(line) is None
             or _PASSES_OVER.search(line)
-            or re.match(r"\s*(?:continue|next|return\s*;?\s*$)\b", after)
+            or re.match(r"\s*(?:(?:continue|next)\b|return\s*+(?:;\s*+)?$)", after)
         ):
             continue
         for match in _STRING.finditer(line[:2_000]):
