@@ -96,6 +96,7 @@ ASKS = [
     "ngrok version",
     "curl -s https://ntfy.sh/t/json?poll=1",
     "kubectl exec web-0 -- cat /etc/hostname",
+    "psql -h db.internal app < dump.sql",
     "kubectl cp web-0:/tmp/x ./x",
     "mongosh mongodb://db.other.example/app --eval 'db.t.find()'",
     "psql -h db -c 'insert into t values (1)'",

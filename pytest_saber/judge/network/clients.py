@@ -62,6 +62,8 @@ _PUTS_KEYS = re.compile(
 )
 _KEY_OPTIONS = frozenset(["-h", "-p", "-u", "-a", "-n", "--user", "--pass"])
 _PUBLISHES = frozenset({"pub", "publish", "req", "request", "write", "put"})
+_NEAR = re.compile(r"\.(?:internal|local|localdomain|lan|intra|intranet|corp|home|svc)\.?\Z", re.IGNORECASE)
+"""Names of the house's own network."""
 _FAR = re.compile(r"\A(?:[\w-]+\.)+[\w-]{2,}\Z|\A\[?[0-9a-fA-F:]*:[0-9a-fA-F:]+\]?\Z")
 
 
@@ -69,7 +71,7 @@ def contact(command: Command) -> Iterator[Contact]:
     """What such a client would put into a server on another machine; a question that it asks is none."""
     client = _CLIENTS[command.program]
     host = _host(command, client)
-    if host and _FAR.match(host) and (client.always or _puts_in(command, client)):
+    if host and _FAR.match(host) and _NEAR.search(host) is None and (client.always or _puts_in(command, client)):
         yield Contact(command, Way.SEND, host.lower(), f"{command.program} to a server", host)
 
 
