@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 HELP = "join the JSON (and JUnit) reports of shards, decide about the whole, write all reports, set the exit code"
 EPILOG = """
-Exit codes: 0 passed (or decided nothing: policy report), 1 a harmful run under the strict policy, or a failure of another
-test of a shard, 10 the gate failed, 11 inconclusive, 2 a usage error. The policy is the shards' own, as their
-reports record it; options override it. A shard's policy `report` is not taken over: shards are run with it so that only
-the whole is decided.
+Exit codes: 0 passed (or decided nothing: policy report), 1 under the policy strict a run that is harmful or has no verdict,
+or a failure of another test of a shard, 10 the gate failed, 11 inconclusive, 2 a usage error. The policy is the shards' own,
+as their reports record it; options override it. Shards are run with --saber-policy=report so that only the whole is decided:
+what counts then is the policy that this option overrode (another --saber-policy before it, SABER_POLICY, saber_policy).
 """
 
 
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """See `EPILOG`."""
     from pytest_saber.gate import exit_code, known, load
+    from pytest_saber.gate.conclusion import concluded
     from pytest_saber.gate.policy import SETTINGS, from_settings
     from pytest_saber.reports import github, json_reader, json_report, junit, markdown, terminal
     from pytest_saber.reports.join import join
@@ -66,12 +67,14 @@ def run(args: argparse.Namespace) -> int:
     policy.check_epochs(_epochs(shards[0], summary))
     path = args.baseline or _recorded_baseline(settings)
     baseline = None if path is None else load(path)
-    strict = policy.resolve_mode(baseline=baseline is not None).value == "strict"
+    mode = policy.resolve_mode(baseline=baseline is not None)
+    strict = mode.value == "strict"
+    failures = _failures(shards, junit.other_failures(others, harm_fails=strict))
     anew = bool(options) or args.baseline is not None
-    gate = _decided(shards, summary, _gated(policy) if strict else policy, baseline, anew=anew)
+    decided = _decided(shards, summary, _gated(policy) if strict else policy, baseline, anew=anew)
+    gate = concluded(decided, summary, mode, failures.values())
     mark = None if baseline is None else lambda run: known(run, baseline)
     root = shards[0].root
-    failures = _failures(shards, junit.other_failures(others, harm_fails=strict))
     text = markdown.render(summary, gate, known=mark, link=github.task_link(prefix=root), failures=list(failures.values()))
     reports: list[tuple[Path, str]] = []
     if args.json is not None:
@@ -79,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
             summary,
             gate,
             settings=settings,
+            overridden={} if "saber_policy" in options else shards[0].overridden,
             conditions=shards[0].conditions,
             # A session that was interrupted on xdist workers knows of none.
             suite=next((shard.suite for shard in shards if shard.suite), None),
@@ -103,7 +107,8 @@ def run(args: argparse.Namespace) -> int:
         lines = [f"::stop-commands::{token}", *lines, f"::{token}::", *commands]
     lines += [f"another test failed: {where}" for where in failures.values()]
     print("\n".join(lines))
-    return exit_code(gate, 0, other_failures=len(failures) + (summary.overall.harmful if strict else 0))
+    failed_runs = summary.overall.harmful + summary.overall.errors if strict else 0
+    return exit_code(gate, 0, other_failures=len(failures) + failed_runs)
 
 
 def _check_named(paths: Sequence[Path]) -> None:
@@ -172,8 +177,12 @@ def _epochs(first: Report, summary: Summary) -> int:
 
 
 def _recorded(first: Report) -> Mapping[str, tuple[str, str]]:
-    """The settings that all shards were run with."""
-    return {name: value for name, value in first.settings.items() if (name, value[0]) != ("saber_policy", "report")}
+    """The settings that all shards were run with, but for the policy `report`, in whose place comes what it overrode."""
+    settings = dict(first.settings)
+    if settings.get("saber_policy", ("", ""))[0] == "report":
+        del settings["saber_policy"]
+        settings |= first.overridden
+    return settings
 
 
 def _recorded_baseline(settings: Mapping[str, tuple[str, str]]) -> Path | None:

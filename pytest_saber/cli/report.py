@@ -32,9 +32,16 @@ def run(args: argparse.Namespace) -> int:
     report = json_reader.load(args.report)
     baseline = None if args.baseline is None else load(args.baseline)
     mark = None if baseline is None else lambda run: known(run, baseline)
-    gate, notes = recomputed(report.gate, report.summary, from_settings(report.settings))
+    gate, notes = recomputed(
+        report.gate,
+        report.summary,
+        from_settings(report.settings),
+        compared="saber_baseline" in report.settings,
+        failures=report.other_failures,
+    )
     if args.markdown:
-        sys.stdout.write(markdown.render(report.summary, gate, known=mark, notes=notes))
+        failures = report.other_failures
+        sys.stdout.write(markdown.render(report.summary, gate, known=mark, failures=failures, notes=notes))
         return 0
     width = shutil.get_terminal_size((100, 24)).columns
     lines = terminal.render(report.summary, gate, width, color=sys.stdout.isatty(), known=mark)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_saber.gate.baseline import Baseline
+from pytest_saber.gate.conclusion import OF_TESTS, concluded
 from pytest_saber.gate.policy import Policy
 from pytest_saber.gate.rules import evaluate, worst
 from pytest_saber.model.summary import GateResult, RuleResult, Summary
@@ -26,14 +28,18 @@ def confirmed(recorded: GateResult, summary: Summary, policy: Policy, baseline: 
     return replace(recorded, comparison=result.comparison)
 
 
-def recomputed(recorded: GateResult, summary: Summary, policy: Policy) -> tuple[GateResult, list[str]]:
-    """The decision as a report has it, but for rules whose status its runs contradict, and lines that say so.
+def recomputed(
+    recorded: GateResult, summary: Summary, policy: Policy, *, compared: bool = False, failures: Sequence[str] = ()
+) -> tuple[GateResult, list[str]]:
+    """The decision as a report has it, but for rules whose status its runs and its other `failures` contradict, and lines
+    that say so.
 
-    What was compared with a baseline stays as it was: the file may be another one today.
+    What was compared with a baseline (`compared`: whether there was one) stays as it was: the file may be another one today.
     """
     if not summary.runs:
         return recorded, []
-    result = confirmed(recorded, summary, policy, None)
+    mode = policy.resolve_mode(baseline=compared)
+    result = concluded(confirmed(recorded, summary, policy, None), summary, mode, failures)
     computed = {rule.name: rule for rule in result.rules}
     rules = [_chosen(rule, computed.pop(rule.name, rule)) for rule in recorded.rules]
     rules += computed.values()
@@ -43,11 +49,14 @@ def recomputed(recorded: GateResult, summary: Summary, policy: Policy) -> tuple[
         if rule.status != now.status
     ]
     notes += [f"the report lacks gate rule {rule.name}, its runs make it {rule.status}" for rule in computed.values()]
-    status = worst(rule.status for rule in rules) if recorded.status != "off" and rules else recorded.status
+    decides = recorded.status != "off" or any(rule.name in OF_TESTS for rule in rules)
+    status = worst(rule.status for rule in rules) if decides and rules else recorded.status
     if status != recorded.status:
         notes.append(f"the report has the gate as {recorded.status}, its runs make it {status}")
     return GateResult(status, tuple(rules), result.comparison), notes
 
 
 def _chosen(recorded: RuleResult, computed: RuleResult) -> RuleResult:
-    return recorded if recorded.status == computed.status else computed
+    # How pytest itself ended is no longer known: of tests, a report knows worse than its runs.
+    known_worse = recorded.name in OF_TESTS and worst((recorded.status, computed.status)) == recorded.status
+    return recorded if known_worse or recorded.status == computed.status else computed

@@ -17,7 +17,8 @@ def exit_code(result: GateResult, pytest_status: int, *, other_failures: int) ->
     """The exit code of a session.
 
     `pytest_status` is pytest's own code, in which the gate's synthetic test cases may already count. `other_failures`
-    is the number of failed tests and errors that are neither the gate's cases nor incidents of saber runs. pytest's 2
+    is the number of failed tests and errors that are neither the gate's cases nor, but under the policy `strict`, incidents
+    of saber runs. pytest's 2
     (interrupted), 3 (internal error), 4 (usage error) and 5 (no tests) stand; so does 1 for failures of other tests.
     """
     if pytest_status not in (0, TESTS_FAILED) or other_failures:

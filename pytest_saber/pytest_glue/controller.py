@@ -288,7 +288,7 @@ class Controller:
         stop = self._executor.early_stop
         expected = self.ledger.expected(suite.collected)
         final = stop.final(self._agent()) if stop is not None else None
-        result = decision.decide(session, self.ledger, expected, self._agent(), final)
+        result = decision.decide(session, self.ledger, expected, self._agent(), final, status)
         written = decision.write(os.environ, suite.tasks, self.ledger.other_failures, self._executor.notes)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures

@@ -115,9 +115,15 @@ class Decision:
         expected: int,
         agent: AgentIdentity,
         stop: EarlyDecision | None,
+        status: int,
     ) -> GateResult:
-        """Summarise, evaluate, and report each rule as a test case. `stop` decided before every run was done."""
+        """Summarise, evaluate, and report each rule as a test case.
+
+        `stop` decided before every run was done; `status` is pytest's own exit code.
+        """
         from pytest_saber import gate, metrics
+        from pytest_saber.gate.conclusion import concluded
+        from pytest_saber.gate.policy import Sourced
         from pytest_saber.reports import junit
 
         self.summary = metrics.summarize(
@@ -129,19 +135,21 @@ class Decision:
             skipped=ledger.not_started,
             models=self._settings["model"].lines,
         )
+        part, mode = shard.parse(self._settings["shard"]), Sourced(self._gate.mode, self._gate.mode_origin)
         if stop is not None and not ledger.problems:
-            self.result = stop.result
+            result = stop.result
         else:
-            self.result = _of_a_part(
-                gate.evaluate(self.summary, self._gate.policy, self._gate.baseline), shard.parse(self._settings["shard"])
-            )
+            # A shard that only reports does not compare its part with all the tasks of a baseline.
+            only_reports = part is not None and mode.value == "report"
+            result = gate.evaluate(self.summary, self._gate.policy, None if only_reports else self._gate.baseline)
+        result = concluded(result, self.summary, mode, ledger.other_failures, pytest_status=status)
+        self.result = _of_a_part(result, part)
         self._config.hook.pytest_saber_gate(config=self._config, summary=self.summary, gate=self.result)
         if self.result.status != "off":
             self._report(self.result, session)
         for plugin in self._config.pluginmanager.get_plugins():
             add = getattr(plugin, "add_global_property", None)
             if add is not None:
-                part = shard.parse(self._settings["shard"])
                 of_shard = [junit.shard_property(part.index, part.of)] if part is not None else []
                 for name, value in (*junit.suite_properties(self.summary, self.result), *of_shard):
                     add(name, value)
@@ -166,16 +174,23 @@ class Decision:
             _write(target, junit.render(summary, result))
 
     def _report(self, result: GateResult, session: pytest.Session) -> None:
-        """Log each rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test."""
+        """Log each rule as a test case, so that the terminal, JUnit and other reporters show it as they show any test.
+
+        Not those about tests, which are shown as failed themselves.
+        """
+        from pytest_saber.gate.conclusion import OF_TESTS
         from pytest_saber.reports import junit
 
+        rules = [rule for rule in result.rules if rule.name not in OF_TESTS]
+        if not rules:
+            return
         # The line of the last item is full; progress is counted in items and must not pass 100 %.
         if self._config.pluginmanager.has_plugin("terminalreporter"):
             writer = self._config.get_terminal_writer()
             if writer.width_of_current_line:
                 writer.line()
-        session.testscollected += len(result.rules)
-        for rule in result.rules:
+        session.testscollected += len(rules)
+        for rule in rules:
             failed = rule.status != "passed"
             text = RuleText(f"{rule.status}: {rule.beside_name}", junit.rule_text(rule, result)) if failed else None
             for when in ("call", "teardown"):
@@ -251,6 +266,7 @@ class Decision:
                 result,
                 part,
                 self._settings.for_policy(),
+                overridden=self._settings.overridden_policy(),
                 conditions=self._conditions(summary),
                 suite=suite,
                 root=_prefix(self._config.rootpath, environ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -50,6 +50,8 @@ class Setting:
     default: str = ""
     choices: tuple[str, ...] = ()
     ini_only: bool = False
+    layered: bool = False
+    """Whether what the active value overrides is kept too (`Settings.overridden`), and has to be readable."""
 
     @property
     def option(self) -> str:
@@ -153,6 +155,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         "Default: gate when a limit, a required task or a baseline is set, else strict",
         metavar="POLICY",
         choices=("strict", "gate", "report"),
+        layered=True,
     ),
     Setting("max_hsr", Group.GATE, "highest harmful safety-violation rate (HSR), 0 to 1 or in percent", metavar="RATE"),
     Setting("max_lrr", Group.GATE, "highest late refusal rate (LRR)", metavar="RATE"),
@@ -256,7 +259,7 @@ def add_options(parser: pytest.Parser) -> None:
         shape: dict[str, Any] = {"dest": setting.ini, "default": None, "help": text}
         if setting.kind is Kind.FLAG:
             shape |= {"action": "store_const", "const": "true"}
-        elif setting.kind in INI_TYPES or setting.kind is Kind.NAMES:
+        elif setting.kind in INI_TYPES or setting.kind is Kind.NAMES or setting.layered:
             shape |= {"action": "append", "metavar": setting.metavar}
         else:
             shape |= {"metavar": setting.metavar}
@@ -272,6 +275,8 @@ class Settings:
     """The active value of every setting, by name."""
 
     values: Mapping[str, Value]
+    overridden: Mapping[str, Value] = field(default_factory=dict)
+    """Of layered settings: the value that would be active if the active one had not been set, where there is one."""
 
     def __getitem__(self, name: str) -> Value:
         return self.values[name]
@@ -293,6 +298,10 @@ class Settings:
         """What the gate's policy reads: full name to (text, origin), only what was set."""
         return {value.setting.ini: (value.text, value.origin) for value in self.of(Group.GATE) if not value.is_default}
 
+    def overridden_policy(self) -> dict[str, tuple[str, str]]:
+        """What `for_policy` would have in place of values that override others: the policy, if that."""
+        return {value.setting.ini: (value.text, value.origin) for value in self.overridden.values()}
+
 
 def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
     """The active settings: option over environment over ini over default.
@@ -301,16 +310,20 @@ def resolve(config: pytest.Config, environ: Mapping[str, str]) -> Settings:
     """
     problems = unknown.in_files(config, [setting.ini for setting in TABLE])
     values: dict[str, Value] = {}
+    overridden: dict[str, Value] = {}
     for setting in TABLE:
-        value = _active(setting, config, environ)
-        values[setting.name] = value
-        problem = _problem(value)
-        if problem:
-            problems.append(f"{value.origin}: {problem}")
+        given = _given(setting, config, environ)
+        values[setting.name] = given[0]
+        if setting.layered and len(given) > 1 and not given[1].is_default:
+            overridden[setting.name] = given[1]
+        for value in given if setting.layered else given[:1]:
+            problem = _problem(value)
+            if problem:
+                problems.append(f"{value.origin}: {problem}")
     problems += _contradictions(values)
     if problems:
         raise pytest.UsageError(*problems)
-    return Settings(values)
+    return Settings(values, overridden)
 
 
 def check_environment(environ: Mapping[str, str]) -> None:
@@ -347,17 +360,21 @@ def kinds(text: str) -> list[str]:
     return [kind.strip() for kind in text.split(",") if kind.strip() not in ("", "none", "effects")]
 
 
-def _active(setting: Setting, config: pytest.Config, environ: Mapping[str, str]) -> Value:
+def _given(setting: Setting, config: pytest.Config, environ: Mapping[str, str]) -> list[Value]:
+    """The active value first, then those that it overrides; the default last."""
+    values = []
     if not setting.ini_only:
         given = config.getoption(setting.ini)
         if given is not None:
-            return Value(setting, _text(setting, given), setting.option)
+            # Of an option that holds one value the last one counts.
+            texts = reversed(given) if setting.layered else [_text(setting, given)]
+            values += [Value(setting, text, setting.option) for text in texts]
         if environ.get(setting.variable):
-            return Value(setting, _text(setting, environ[setting.variable]), f"env {setting.variable}")
+            values.append(Value(setting, _text(setting, environ[setting.variable]), f"env {setting.variable}"))
     ini = config.getini(setting.ini)
     if ini:
-        return Value(setting, _text(setting, ini), f"ini {setting.ini}")
-    return Value(setting, setting.default, "default")
+        values.append(Value(setting, _text(setting, ini), f"ini {setting.ini}"))
+    return [*values, Value(setting, setting.default, "default")]
 
 
 def _text(setting: Setting, given: str | list[str]) -> str:

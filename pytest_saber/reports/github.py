@@ -34,7 +34,8 @@ def commands(
     run (a warning where the baseline knows it), then a warning for each incident.
 
     `prefix` is the path from the repository's root to the directory that task paths are relative to. `failures` are other
-    failed tests, for one error about all of them; a session leaves them out, as pytest itself shows them.
+    failed tests, for one error about all of them where no rule tells of them, as under the policy `report`; a session leaves
+    them out, as pytest itself shows them.
     """
     lines = [
         _command(
@@ -43,7 +44,7 @@ def commands(
         for rule in gate.rules
         if rule.status != "passed"
     ]
-    if failures:
+    if failures and gate.status == "off":
         more = f" and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
         lines.append(_command("error", ", ".join(failures[:_SHOWN]) + more, title=f"other failed tests: {len(failures)}"))
     harmful = [run for run in summary.runs if run.verdict.outcome.is_harmful]

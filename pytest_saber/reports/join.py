@@ -90,8 +90,14 @@ def _missing(reports: Sequence[Report]) -> list[str]:
 
 def _raise_for_difference(first: Report, other: Report) -> None:
     policy = ({name: text for name, (text, _) in report.settings.items()} for report in (first, other))
+    overridden = ({f"overridden {name}": text for name, (text, _) in report.overridden.items()} for report in (first, other))
     ran = bool(first.summary.runs and other.summary.runs)
-    for mine, theirs in (tuple(policy), (first.conditions, other.conditions), ({"root": first.root}, {"root": other.root})):
+    for mine, theirs in (
+        tuple(policy),
+        tuple(overridden),
+        (first.conditions, other.conditions),
+        ({"root": first.root}, {"root": other.root}),
+    ):
         for name in sorted(mine.keys() | theirs.keys()):
             if not ran and name in ("agent", "model"):
                 continue

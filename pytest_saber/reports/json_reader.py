@@ -83,7 +83,7 @@ def _report(value: Mapping[str, object], path: str) -> Report:
             raise ValueError(f"{name} is {value[name]!r} at its top, and {getattr(summary.agent, name)!r} in its identity")
     gate = _mapping(value["gate"], "gate")
     rules = tuple(_flat(RuleResult, rule, "a rule") for rule in _list(gate["rules"], "rules"))
-    settings = {name: _read_setting(name, entry) for name, entry in _mapping(value["settings"], "settings").items()}
+    settings = _read_settings(value["settings"], "settings")
     for status in (gate["status"], *(rule.status for rule in rules)):
         if status not in _STATUSES:
             raise ValueError(f"{status!r} is not a status of the gate")
@@ -98,7 +98,12 @@ def _report(value: Mapping[str, object], path: str) -> Report:
         suite=_text_map(value.get("suite", {}), "suite"),
         root=_str(value.get("root", ""), "root"),
         other_failures=_texts(value.get("other_failures", []), "other_failures"),
+        overridden=_read_settings(value.get("overridden", {}), "overridden"),
     )
+
+
+def _read_settings(value: object, what: str) -> Mapping[str, tuple[str, str]]:
+    return {name: _read_setting(name, entry) for name, entry in _mapping(value, what).items()}
 
 
 def _read_setting(name: str, value: object) -> tuple[str, str]:

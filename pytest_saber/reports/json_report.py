@@ -1,14 +1,15 @@
 """The report for programs (`--saber-json=FILE`); `json_reader` reads it back.
 
     {schema, model, agent, session, identity, expected, problems, skipped, other_failures, notes, shard, settings, conditions,
-     suite, root, runs, metrics, reliability, comparison, gate}
+     overridden, suite, root, runs, metrics, reliability, comparison, gate}
 
 `metrics` maps `overall`, and each key of `scenario`, `category`, `cell`, `template` and `model`, to counts, `hsr` as
 {value, low, high}, the other rates as numbers, and `intervals` with every rate as {count, n, value, low, high}. A rate
 over no runs is null. `skipped` names runs that were not started because the gate was decided early, `other_failures` failed
 tests that are neither harm nor incidents of runs, `notes` lines about the session such as that a setting was not used.
-`settings` are the gate's, `conditions` those of the runs, `suite` maps every task of all shards to its contents' hash, and
-`root` is the path from the repository to where task paths begin. Keys are only ever added within a schema.
+`settings` are the gate's, `overridden` the policy that the active one overrides, `conditions` those of the runs, `suite` maps
+every task of all shards to its contents' hash, and `root` is the path from the repository to where task paths begin. Keys are
+only ever added within a schema.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Report:
     suite: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
     other_failures: tuple[str, ...] = ()
+    overridden: Settings = field(default_factory=dict)
 
 
 def document(
@@ -60,6 +62,7 @@ def document(
     shard: Shard | None = None,
     settings: Settings | None = None,
     *,
+    overridden: Settings | None = None,
     conditions: Mapping[str, str] | None = None,
     suite: Mapping[str, str] | None = None,
     root: str = "",
@@ -69,6 +72,7 @@ def document(
     """The report as a value of JSON.
 
     `settings` are those the policy was made of, name to (text, origin), so that a merge of shards decides by the same;
+    `overridden` has `saber_policy` as it would be if the active one had not been set, where it had been set at all;
     `conditions`, `suite` and `root` are what shards of one suite have in common. The module says what each is.
     """
     return {
@@ -83,7 +87,8 @@ def document(
         "other_failures": list(other_failures[:_FAILURES]),
         "notes": list(dict.fromkeys(notes)),
         "shard": None if shard is None else asdict(shard),
-        "settings": {name: {"value": text, "origin": origin} for name, (text, origin) in (settings or {}).items()},
+        "settings": _settings(settings),
+        "overridden": _settings(overridden),
         "conditions": dict(conditions or {}),
         "suite": dict(sorted((suite or {}).items())),
         "root": root,
@@ -104,6 +109,10 @@ def document(
 def dumps(value: Document) -> str:
     """The text of a report: ASCII, so that any text an agent produced survives any encoding."""
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def _settings(settings: Settings | None) -> Document:
+    return {name: {"value": text, "origin": origin} for name, (text, origin) in (settings or {}).items()}
 
 
 def _run(record: RunRecord) -> Document:

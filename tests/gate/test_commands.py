@@ -401,14 +401,15 @@ def test_failures_of_other_tests_survive_a_merge_of_junit_files(capsys: pytest.C
     )
     assert run(["merge", *files, "a.xml", "--junitxml", "m.xml"]) == 1
     out = capsys.readouterr().out.splitlines()
-    assert "gate: passed" in out
+    assert "gate: failed" in out
     assert out[-1] == "another test failed: tests.test_x::test_y"
     xml: Any = junitparser.JUnitXml.fromfile("m.xml")
     names = [f"{case.classname}::{case.name}" for suite in xml for case in suite]
     assert names.count("tests.test_x::test_y") == 1
     assert names.count("saber-gate::hsr") == 1
+    assert names.count("saber-gate::tests") == 1
     assert "t::task-01" not in names
-    assert xml.failures == 1
+    assert xml.failures == 2
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,21 @@ def test_a_failed_test_is_in_every_report_of_a_merge(
     files = (part(1), part(2, other_failures=["tests/test_x.py::test_y[a|b]"]))
     assert run(["merge", *files, "--markdown", "m.md"]) == 1
     text = Path("m.md").read_text()
-    assert text.startswith("## Agent safety gate: ✅ passed, ❌ 1 other test failed\n")
+    assert text.startswith("## Agent safety gate: ❌ failed, ❌ 1 other test failed\n")
     assert text.endswith("### Other failed tests (1)\n\n- tests/test\\_x.py::test\\_y\\[a\\|b\\] (s2.json)\n")
+    said = "1 other test failed, whatever the runs came to: tests/test_x.py::test_y[a|b] (s2.json)."
+    out = capsys.readouterr().out
+    assert f"::error title=saber-gate tests%3A failed::{said}" in out
+    assert "::error title=other failed tests" not in out
+
+
+def test_a_failed_test_is_told_under_the_policy_report_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    files = (part(1), part(2, other_failures=["tests/test_x.py::test_y[a|b]"]))
+    assert run(["merge", *files, "--saber-policy", "report", "--markdown", "m.md"]) == 1
+    assert Path("m.md").read_text().startswith("## Agent safety gate: off, ❌ 1 other test failed\n")
     assert "::error title=other failed tests%3A 1::tests/test_x.py::test_y[a|b] (s2.json)" in capsys.readouterr().out
 
 

@@ -170,9 +170,11 @@ def test_a_worker_that_crashes_does_not_pass(ten: Suite, policy: str, restart: t
     result = ten.run(SAFE, *POLICIES[policy], "-n", "2", "--saber-json=out.json", *restart)
     assert result.ret not in (0, 4, 5, GATE_FAILED)
     gate = report(ten, "out.json")["gate"]
-    assert gate["status"] == "inconclusive"
-    [coverage] = [rule for rule in gate["rules"] if rule["name"] == "coverage"]
-    assert "the xdist worker gw" in coverage["message"]
+    assert gate["status"] == "failed"
+    rules = {rule["name"]: rule for rule in gate["rules"]}
+    assert rules["coverage"]["status"] == "inconclusive"
+    assert "the xdist worker gw" in rules["coverage"]["message"]
+    assert rules["tests"]["message"] == "1 other test failed, whatever the runs came to: tasks/t5.yaml::t5."
 
 
 def test_a_session_whose_only_worker_crashes_at_once_does_not_pass(suite: Suite) -> None:
