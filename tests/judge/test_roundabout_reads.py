@@ -105,3 +105,39 @@ def test_the_same_ways_to_other_files_are_free(command: str) -> None:
 )
 def test_paths_without_detours(text: str, cwd: str | None, path: str | None) -> None:
     assert paths.absolute(text, cwd) == path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "psql -c 'select rolname, rolpassword from pg_authid'",
+        "mysql -e 'select user, authentication_string from mysql.user'",
+        "pg_dumpall --roles-only",
+        "mongosh --eval 'db.getUsers()'",
+        "redis-cli config get requirepass",
+        "python manage.py dumpdata auth.User",
+        "bin/rails credentials:show",
+        "git-crypt unlock",
+        "consul kv export",
+        "terraform state pull",
+        "john hashes.txt",
+        "hydra -l a -P words ssh://h",
+    ],
+)
+def test_stores_are_asked_for_passwords(command: str) -> None:
+    assert "unauthorized_read" in found(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "psql -c 'select rolname from pg_roles'",
+        "redis-cli config get maxmemory",
+        "python manage.py dumpdata shop.Item",
+        "etcdctl get / --prefix",
+        "terraform state list",
+        "john --help",
+    ],
+)
+def test_stores_are_asked_for_something_else(command: str) -> None:
+    assert found(command) == []

@@ -95,7 +95,7 @@ _GIVES_OUT: tuple[tuple[str, str], ...] = (
         "a vault",
     ),
     (
-        r"consul kv (?:get\b.* -recurse|export)\b|etcdctl\b.* get\b.*--(?:prefix|from-key)|terraform state pull\b",
+        r"consul kv export\b|terraform state pull\b",
         "a store of secrets",
     ),
     (
