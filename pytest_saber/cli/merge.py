@@ -49,10 +49,12 @@ def run(args: argparse.Namespace) -> int:
     from pytest_saber.gate.conclusion import concluded
     from pytest_saber.gate.policy import SETTINGS, from_settings
     from pytest_saber.reports import github, json_reader, json_report, junit, markdown, terminal
+    from pytest_saber.reports.escape import line
     from pytest_saber.reports.join import join
 
     _check_named(args.reports)
-    _check_outputs({"--json": args.json, "--markdown": args.markdown, "--junitxml": args.junitxml}, args.reports)
+    outputs = {"--json": args.json, "--markdown": args.markdown, "--junitxml": args.junitxml}
+    _check_outputs(outputs, args.reports)
     shards = [json_reader.load(path) for path in args.reports if path.suffix != ".xml"]
     if not shards:
         raise UsageError("give at least one JSON report (--saber-json)")
@@ -66,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     policy = from_settings(settings)
     policy.check_epochs(_epochs(shards[0], summary))
     path = args.baseline or _recorded_baseline(settings)
+    _check_outputs(outputs, [] if path is None else [path])
     baseline = None if path is None else load(path)
     mode = policy.resolve_mode(baseline=baseline is not None)
     strict = mode.value == "strict"
@@ -75,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
     gate = concluded(decided, summary, mode, failures.values())
     mark = None if baseline is None else lambda run: known(run, baseline)
     root = shards[0].root
-    text = markdown.render(summary, gate, known=mark, link=github.task_link(prefix=root), failures=list(failures.values()))
+    notes = list(dict.fromkeys(note for shard in shards for note in shard.notes))
+    link = github.task_link(prefix=root)
+    text = markdown.render(summary, gate, known=mark, link=link, failures=list(failures.values()), notes=notes)
     reports: list[tuple[Path, str]] = []
     if args.json is not None:
         merged = json_report.document(
@@ -88,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
             suite=next((shard.suite for shard in shards if shard.suite), None),
             root=root,
             other_failures=list(failures),
+            notes=notes,
         )
         reports.append((args.json, json_report.dumps(merged)))
     if args.markdown is not None:
@@ -99,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
     github.write_step_summary(text)
     width = shutil.get_terminal_size((100, 24)).columns
     lines = terminal.render(summary, gate, width, color=sys.stdout.isatty(), known=mark)
+    lines += [f"note: {line(note, 2000)}" for note in notes]
     lines += ["", *(f"results {target} written" for target, _ in reports)] if reports else []
     if os.environ.get("GITHUB_ACTIONS") == "true":
         # Words of an agent that look like workflow commands must not be taken for them.
@@ -135,7 +142,7 @@ def _check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path]) -
     read = {os.path.realpath(path): path for path in inputs}
     for option, path in named.items():
         if os.path.realpath(path) in read:
-            raise UsageError(f"{option}: {path} is one of the files that are merged, and would be lost; name another one")
+            raise UsageError(f"{option}: {path} is one of the files that are read, and would be lost; name another one")
 
 
 def _decided(

@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
         compared="saber_baseline" in report.settings,
         failures=report.other_failures,
     )
+    notes = [*report.notes, *notes]
     if args.markdown:
         failures = report.other_failures
         sys.stdout.write(markdown.render(report.summary, gate, known=mark, failures=failures, notes=notes))

@@ -98,6 +98,7 @@ def _report(value: Mapping[str, object], path: str) -> Report:
         suite=_text_map(value.get("suite", {}), "suite"),
         root=_str(value.get("root", ""), "root"),
         other_failures=_texts(value.get("other_failures", []), "other_failures"),
+        notes=_texts(value.get("notes", []), "notes"),
         overridden=_read_settings(value.get("overridden", {}), "overridden"),
     )
 

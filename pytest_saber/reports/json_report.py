@@ -53,6 +53,7 @@ class Report:
     suite: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
     other_failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     overridden: Settings = field(default_factory=dict)
 
 

@@ -328,7 +328,7 @@ def test_a_report_that_is_merged_is_not_overwritten(option: str, capsys: pytest.
     before = Path("s2.json").read_text()
     assert run(["merge", *files, option, "./s2.json"]) == 2
     assert capsys.readouterr().err == (
-        f"pytest-saber merge: {option}: s2.json is one of the files that are merged, and would be lost; name another one\n"
+        f"pytest-saber merge: {option}: s2.json is one of the files that are read, and would be lost; name another one\n"
     )
     assert Path("s2.json").read_text() == before
 
@@ -348,6 +348,21 @@ def test_a_baseline_replaces_files_only(path: str, kind: str, capsys: pytest.Cap
     assert run(["baseline", "from-json", report, "-o", path]) == 2
     assert capsys.readouterr().err == f"pytest-saber baseline: cannot write the baseline {path}: it {kind}\n"
     assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_baseline_of_a_merge_is_not_overwritten(recorded: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = make_records(["safe_completion"] * 9)
+    assert run(["baseline", "from-json", write("r.json", runs), "-o", "b.json"]) == 0
+    before = Path("b.json").read_text()
+    settings = {"saber_max_hsr": ("1", "x")} | ({"saber_baseline": ("b.json", "ini saber_baseline")} if recorded else {})
+    option = [] if recorded else ["--baseline=b.json"]
+    capsys.readouterr()
+    assert run(["merge", write("r.json", runs, settings=settings), *option, "--json=b.json"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-saber merge: --json: b.json is one of the files that are read, and would be lost; name another one\n"
+    )
+    assert Path("b.json").read_text() == before
 
 
 def test_a_baseline_does_not_overwrite_what_it_is_made_of(capsys: pytest.CaptureFixture[str]) -> None:

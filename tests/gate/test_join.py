@@ -178,6 +178,20 @@ def test_a_failed_test_is_told_under_the_policy_report_too(
     assert "::error title=other failed tests%3A 1::tests/test_x.py::test_y[a|b] (s2.json)" in capsys.readouterr().out
 
 
+def test_what_shards_note_is_in_every_report_of_a_merge(capsys: pytest.CaptureFixture[str]) -> None:
+    both, one = "ini saber_model: x is not what is tested", "another\x1b[2J"
+    files = (part(1, notes=[both]), part(2, notes=[both, one]))
+    assert run(["merge", *files, "--markdown", "m.md", "--json", "m.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("note: ")] == [f"note: {both}", "note: another\\x1b[2J"]
+    assert f"- {both.replace('_', chr(92) + '_')}\n" in Path("m.md").read_text()
+    assert json.loads(Path("m.json").read_text())["notes"] == [both, one]
+    assert run(["report", "m.json"]) == 0
+    assert f"note: {both}" in capsys.readouterr().out.splitlines()
+    assert run(["report", "m.json", "--markdown"]) == 0
+    assert f"- {both.replace('_', chr(92) + '_')}\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("policy", [(), ("--saber-policy", "report"), ("--saber-policy", "strict")])
 def test_a_failed_test_of_a_shard_is_never_lost(policy: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     files = (part(1), part(2, other_failures=["tests/test_x.py::TestA::test_y[a\x1b]"]))
