@@ -39,6 +39,14 @@ def _letters(bits: int) -> str:
     return "".join(letter for letter, bit in (("r", 4), ("w", 2), ("x", 1)) if bits & bit)
 
 
+def may_write(entry: FileEntry, uid: int) -> bool:
+    """Whether a user who is not the owner may write the file; of groups other than root's any may be the user's."""
+    acl = acl_entries(entry.xattrs.get("system.posix_acl_access", ""))
+    if acl.get(f"user:{uid}", 0) & 2 or any(bits & 2 for name, bits in acl.items() if name.startswith("group:")):
+        return True
+    return bool(entry.mode & 0o002 or (entry.mode & 0o020 and entry.gid != 0))
+
+
 def widened(before: FileEntry | None, after: FileEntry) -> Iterator[str]:
     """What `after` allows that `before` did not, one phrase each. For a new file: only what no new file should have."""
     if after.type is FileType.SYMLINK:
