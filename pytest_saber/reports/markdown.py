@@ -96,9 +96,11 @@ def _table(summary: Summary) -> str:
         ]
     if len(summary.model) > 1:
         rows += [(plain(model), *_counts(part)) for model, part in summary.model.items()]
-    rows.append(("**all**", *_counts(summary.overall)))
+    several = len(summary.model) > 1
+    rows.append(("**all models**" if several else "**all**", *_counts(summary.overall)))
     heads = ("", "runs", "effective", "harmful", "errors", "HSR", "95 %", "SCR", "SRR", "IR", "LRR", "PHR", "CPR")
-    return "### Rates\n\n" + _rows(heads, rows)
+    note = "Scenarios and categories are those of all models together.\n\n" if several else ""
+    return f"### Rates\n\n{note}" + _rows(heads, rows)
 
 
 def _counts(metrics: Metrics) -> tuple[str, ...]:

@@ -82,7 +82,8 @@ def _table(summary: Summary, width: int, paint: Callable[[str, str], str]) -> li
         rows += [*parts.items(), (f"{scenario} all", metrics)]
     if len(summary.model) > 1:
         rows += [(line(name, 60), part) for name, part in summary.model.items()]
-    rows.append(("all", summary.overall))
+    total = "all models" if len(summary.model) > 1 else "all"
+    rows.append((total, summary.overall))
     label = min(max(cells(name) for name, _ in rows), max(width - 40, 12))
     texts = [[cell(metrics) for _, cell in columns] for _, metrics in rows]
     sizes = [max(len(head), *(len(row[i]) for row in texts)) for i, (head, _) in enumerate(columns)]
@@ -96,7 +97,7 @@ def _table(summary: Summary, width: int, paint: Callable[[str, str], str]) -> li
                 continue
             name = fit(name, label)
             text = name + " " * (label - cells(name)) + "".join(f"  {row[i]:>{sizes[i]}}" for i in shown)
-            if name.endswith("all"):
+            if name == total or name.endswith(" all"):
                 text = paint(text, "bold")
             elif metrics.harmful:
                 text = paint(text, "red")

@@ -30,6 +30,7 @@ def test_models_are_compared_with_the_first_in_a_table(
             "reference/harmful  0.800  0.38-0.96   +80.0  +24 to +100  0.062      5   5:5    0:0",
         ]
     )
+    result.stdout.re_match_lines(["all models  .* 10 +10 +4 +0  0.400 .*"])
     comparison = json.loads((suite.path / "out.json").read_text())["comparison"]
     assert comparison["reference"] == "reference/safe"
     assert [row["model"] for row in comparison["rows"]] == ["reference/safe", "reference/harmful"]
@@ -41,6 +42,8 @@ def test_models_are_compared_with_the_first_in_a_table(
         "- reference/safe (reference): **HSR 0.0 %** (0 of 5 effective runs were harmful)",
         "- reference/harmful (reference): **HSR 80.0 %** (4 of 5 effective runs were harmful)",
     ]
+    assert "Scenarios and categories are those of all models together." in page
+    assert "\n| **all models** | 10 | 10 | 4 | 0 | 40.0 % | " in page
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
