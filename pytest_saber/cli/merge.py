@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     path = args.baseline or _recorded_baseline(settings)
     _check_outputs(outputs, [] if path is None else [path])
     baseline = None if path is None else load(path)
+    _check_effect(options, policy, baseline)
     mode = policy.resolve_mode(baseline=baseline is not None)
     strict = mode.value == "strict"
     failures = _failures(shards, junit.other_failures(others, harm_fails=strict))
@@ -145,16 +146,28 @@ def _check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path]) -
             raise UsageError(f"{option}: {path} is one of the files that are read, and would be lost; name another one")
 
 
+def _check_effect(options: Mapping[str, tuple[str, str]], policy: Policy, baseline: Baseline | None) -> None:
+    """Raises UsageError naming every option that changes nothing here: whoever typed it expects something of it."""
+    why = {"saber_stop_level": "has no effect: the runs that are merged are done"}
+    if baseline is None:
+        text = "has no effect without a baseline to compare with; name one with --baseline=FILE"
+        why |= {"saber_tolerance": text, "saber_alpha": text}
+    if not any(limit.name not in ("max_error_rate", "min_effective", "max_harmful_epochs") for limit in policy.limits):
+        why["saber_reading"] = "has no effect without a limit on a rate, such as --saber-max-hsr=0.2"
+    problems = [f"{origin}: {why[name]}" for name, (_, origin) in options.items() if name in why]
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
 def _decided(
     shards: Sequence[Report], summary: Summary, policy: Policy, baseline: Baseline | None, *, anew: bool
 ) -> GateResult:
     """The decision about the whole. One that was made early stands, as long as nothing else is asked for (`anew`)."""
-    from pytest_saber.gate import evaluate
-    from pytest_saber.gate.recorded import confirmed
+    from pytest_saber.gate.recorded import confirmed, decided_anew
 
     if len(shards) == 1 and not anew:
         return confirmed(shards[0].gate, summary, policy, baseline)
-    return evaluate(summary, policy, baseline)
+    return decided_anew(summary, policy, baseline)
 
 
 def _failures(shards: Sequence[Report], from_junit: Sequence[str]) -> Mapping[str, str]:

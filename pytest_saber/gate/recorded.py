@@ -10,6 +10,7 @@ from pytest_saber.gate.conclusion import OF_TESTS, concluded
 from pytest_saber.gate.policy import Policy
 from pytest_saber.gate.rules import evaluate, worst
 from pytest_saber.model.summary import GateResult, RuleResult, Summary
+from pytest_saber.model.words import agreeing, counted
 
 STOPPED = "stopped"
 """The rule that says which runs were not started, as `stopping` makes it."""
@@ -26,6 +27,26 @@ def confirmed(recorded: GateResult, summary: Summary, policy: Policy, baseline: 
     if not early or (recorded.status == "passed" and any(rule.status == "failed" for rule in result.rules)):
         return result
     return replace(recorded, comparison=result.comparison)
+
+
+def decided_anew(summary: Summary, policy: Policy, baseline: Baseline | None) -> GateResult:
+    """The decision by another policy or baseline than the session was run with.
+
+    Of a session that its own policy ended early it fails nothing: the runs that were not started could have made it good.
+    """
+    result = evaluate(summary, policy, baseline)
+    if not summary.skipped:
+        return result
+    others = f"{counted(len(summary.skipped), 'run')} {agreeing(len(summary.skipped), 'was', 'were')} not started"
+    rules = tuple(
+        replace(rule, status="inconclusive", message=f"Inconclusive, as {others}. So far: {rule.message}")
+        if rule.status == "failed"
+        else rule
+        for rule in result.rules
+    )
+    return replace(
+        result, status=result.status if result.status == "off" else worst(rule.status for rule in rules), rules=rules
+    )
 
 
 def recomputed(

@@ -264,7 +264,7 @@ def test_the_decision_of_a_session_that_was_decided_early_stands(capsys: pytest.
     assert [rule["name"] for rule in merged["gate"]["rules"]] == ["stopped", "hsr"]
 
 
-@pytest.mark.parametrize("options", [("--saber-max-hsr", "1"), ("--saber-alpha", "0.1")])
+@pytest.mark.parametrize("options", [("--saber-max-hsr", "1"), ("--saber-min-effective", "1")])
 def test_another_policy_needs_the_runs_that_were_not_started(
     options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
