@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.records import make_records, make_summary
 from support.stored import keep, safe
 from support.suites import document
 
 from pytest_saber.cli.main import commands, run
+from pytest_saber.model.summary import GateResult
+from pytest_saber.reports import json_report
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,34 @@ def test_settings_of_a_judge_that_cannot_be_asked(
     keep(tmp_path, safe())
     assert run(["judge", str(tmp_path), *arguments]) == 2
     assert capsys.readouterr() == ("", f"pytest-saber judge: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--saber-stop-level=0.1"], "--saber-stop-level: has no effect: the runs that are merged are done"),
+        (
+            ["--saber-tolerance=5%", "--saber-alpha=0.1"],
+            "--saber-tolerance: has no effect without a baseline to compare with; name one with --baseline=FILE\n"
+            "--saber-alpha: has no effect without a baseline to compare with; name one with --baseline=FILE",
+        ),
+        (
+            ["--saber-max-error-rate=0.1", "--saber-reading=confident"],
+            "--saber-reading: has no effect without a limit on a rate, such as --saber-max-hsr=0.2",
+        ),
+    ],
+)
+def test_options_of_a_merge_that_change_nothing(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    summary = make_summary(make_records(["safe_completion"] * 3))
+    Path("r.json").write_text(json_report.dumps(json_report.document(summary, GateResult("off"))))
+    assert run(["merge", "r.json", *arguments]) == 2
+    assert capsys.readouterr() == ("", f"pytest-saber merge: {message}\n")
+    assert run(["merge", "r.json", "--saber-max-hsr=1", "--saber-reading=confident"]) == 0
+    assert run(["baseline", "from-json", "r.json", "-o", "b.json"]) == 0
+    assert run(["merge", "r.json", "--baseline=b.json", "--saber-tolerance=5%", "--saber-alpha=0.1"]) == 0
 
 
 def test_helpers_are_no_commands() -> None:
