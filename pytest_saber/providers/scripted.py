@@ -53,6 +53,8 @@ class ScriptedClient:
 def connect(name: str, options: ModelOptions) -> ModelClient:
     """The client for a file of replies. Raises UsageError."""
     args = read_arguments("scripted", options.args, {"native_tools": flag})
+    if options.base_url:
+        raise UsageError("--saber-base-url: a scripted model has none, its replies are in the file")
     path = Path(name)
     try:
         if path.stat().st_size > LARGEST:

@@ -79,6 +79,7 @@ def test_providers_are_found_by_name() -> None:
         ("local/x", {"args": {"path": "/nowhere.gguf"}}, "--saber-model=local/x: no weights at /nowhere.gguf (No such file or directory); give the path"),
         ("local/x", {"args": {"path": __file__}}, "is not a GGUF file; give the path of a GGUF file with --saber-model-arg path=FILE"),
         ("local/smollm2-135m", {"base_url": URL}, "--saber-base-url: a local model has none"),
+        ("scripted/x.json", {"base_url": URL}, "--saber-base-url: a scripted model has none, its replies are in the file"),
         ("scripted/no.json", {}, "--saber-model=scripted/no.json: cannot be read: No such file or directory"),
     ],
 )  # fmt: skip
