@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_saber.errors import UsageError
+from pytest_saber.errors import SaberError, UsageError
 
 if TYPE_CHECKING:
     from pytest_saber.gate.baseline import Baseline
@@ -45,6 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """See `EPILOG`."""
+    try:
+        return _merge(args)
+    except SaberError as error:
+        _replace_former(args, str(error))
+        raise
+
+
+def _merge(args: argparse.Namespace) -> int:
     from pytest_saber.gate import exit_code, known, load
     from pytest_saber.gate.conclusion import concluded
     from pytest_saber.gate.policy import SETTINGS, from_settings
@@ -117,6 +125,25 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(lines))
     failed_runs = summary.overall.harmful + summary.overall.errors if strict else 0
     return exit_code(gate, 0, other_failures=len(failures) + failed_runs)
+
+
+def _replace_former(args: argparse.Namespace, reason: str) -> None:
+    """Leave no decision of a former merge in the place of one that could not be made, but for files that this one reads.
+
+    Raises UsageError with `reason` for one that cannot be replaced.
+    """
+    from pytest_saber.reports import former
+    from pytest_saber.reports.escape import line
+
+    read = {os.path.realpath(path) for path in args.reports}
+    outputs: dict[former.Kind, Path | None] = {"json": args.json, "markdown": args.markdown, "junit": args.junitxml}
+    places = {kind: path for kind, path in outputs.items() if path is not None and os.path.realpath(path) not in read}
+    try:
+        former.replace(places, f"the reports could not be merged: {line(reason, 2000)}")
+    except OSError as error:
+        raise UsageError(
+            f"{reason}\n{error.filename} is of a former merge, and could not be replaced: {error.strerror}"
+        ) from None
 
 
 def _check_named(paths: Sequence[Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,3 +156,50 @@ def test_no_baseline_is_made_of_the_junit_file_of_a_session_with_problems(
     capsys.readouterr()
     assert command(["baseline", "from-junit", "j.xml"]) == 2
     assert f"j.xml: no baseline is made of a session that is not whole: {why}" in capsys.readouterr().err
+
+
+OUTPUTS = ("--json=m.json", "--markdown=m.md", "--junitxml=m.xml")
+
+
+def test_a_merge_that_cannot_be_leaves_no_decision_of_a_former_one(four: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    files = shards(four, SAFE, "--saber-max-hsr=0.5", REPORT)
+    assert command(["merge", *files, *OUTPUTS]) == 0
+    assert report(four, "m.json")["gate"]["status"] == "passed"
+    # What is not there, and what a typing error names.
+    four.add("mine.md", "# mine")
+    capsys.readouterr()
+    assert command(["merge", files[0], "lost.json", *OUTPUTS[::2], "--markdown=mine.md"]) == 2
+    reason = capsys.readouterr().err.strip().removeprefix("pytest-saber merge: ")
+    assert reason.startswith("lost.json: ")
+    document = report(four, "m.json")
+    assert document["gate"]["status"] == "inconclusive"
+    assert document["problems"] == [f"the reports could not be merged: {reason}"]
+    assert "could not be merged" in (four.path / "m.xml").read_text()
+    assert (four.path / "m.md").read_text().startswith("## Agent safety gate: ✅ passed")
+    assert (four.path / "mine.md").read_text() == "# mine"
+    assert command(["merge", "m.json"]) == 11
+
+
+def test_a_merge_that_cannot_be_keeps_what_it_reads(four: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    files = shards(four, SAFE, "--saber-max-hsr=0.5", REPORT)
+    before = (four.path / files[0]).read_bytes()
+    assert command(["merge", *files, f"--json={files[0]}"]) == 2
+    assert "is one of the files that are read, and would be lost" in capsys.readouterr().err
+    assert (four.path / files[0]).read_bytes() == before
+
+
+def test_a_decision_of_a_former_merge_that_cannot_be_replaced_is_named(
+    four: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = shards(four, SAFE, "--saber-max-hsr=0.5", REPORT)
+    assert command(["merge", *files, OUTPUTS[0]]) == 0
+
+    def full(path: Path, text: str, encoding: str) -> int:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    capsys.readouterr()
+    assert command(["merge", "lost.json", OUTPUTS[0]]) == 2
+    assert capsys.readouterr().err.splitlines()[1].strip() == (
+        "m.json is of a former merge, and could not be replaced: No space left on device"
+    )

@@ -113,7 +113,7 @@ def test_a_report_that_cannot_be_replaced_is_named(
     passed(suite)
 
     def full(path: Path, text: str, encoding: str) -> int:
-        raise OSError(28, "No space left on device")
+        raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(Path, "write_text", full)
     result = suite.run(SAFE, "--saber-json=out.json", "--saber-epochs=0")
