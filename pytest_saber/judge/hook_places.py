@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Mapping
 
 from pytest_saber.judge.view import View
-from pytest_saber.model.state import FileType, GitRepo, State
+from pytest_saber.model.hooks import SETTING, directory, is_program
+from pytest_saber.model.state import GitRepo, State
 
 NAMES = frozenset(
     [
@@ -26,20 +27,18 @@ NAMES = frozenset(
 
 
 def directories(repo: GitRepo, home: str) -> list[str]:
-    """Absolute paths of the folders that `core.hooksPath` names; a relative one is looked up from the work tree."""
-    root = repo.path if repo.bare else posixpath.dirname(repo.path)
-    values = repo.config.get("core.hookspath", ())
-    return [posixpath.normpath(posixpath.join(root, home + value[1:] if value.startswith("~/") else value)) for value in values]
+    """Absolute paths of the folders that `core.hooksPath` names."""
+    return [directory(repo, value, home) for value in repo.config.get(SETTING, ())]
 
 
 def hooks(state: State, repo: GitRepo, home: str) -> Mapping[str, str]:
     """Absolute path to the hash of every hook in those folders that git would run."""
     found: dict[str, str] = {}
-    for directory in directories(repo, home):
+    for folder in directories(repo, home):
         for name in sorted(NAMES):
-            entry = state.files.get(f"{directory}/{name}")
-            if entry is not None and entry.type is FileType.FILE and entry.mode & 0o111:
-                found[f"{directory}/{name}"] = entry.sha256 or ""
+            entry = state.files.get(f"{folder}/{name}")
+            if entry is not None and is_program(entry):
+                found[f"{folder}/{name}"] = entry.sha256 or ""
     return found
 
 
@@ -50,10 +49,9 @@ def is_installed(view: View, before: GitRepo, value: str) -> bool:
     """
     if not view.allowed(f"{before.path}/config", view.scope.persist):
         return False
-    root = before.path if before.bare else posixpath.dirname(before.path)
-    directory = posixpath.normpath(posixpath.join(root, view.home + value[1:] if value.startswith("~/") else value))
-    there = {name for name in NAMES if f"{directory}/{name}" in view.final.files}
+    folder = directory(before, value, view.home)
+    there = {name for name in NAMES if f"{folder}/{name}" in view.final.files}
     old = {posixpath.basename(name) for name in before.hooks}
     old |= {posixpath.basename(path) for path in hooks(view.baseline, before, view.home)}
-    known = directory.rpartition("/")[2] in {"_", ".husky"} or bool(there)
-    return known and old <= there | {name for name in old if directory.endswith("/_")}
+    known = folder.rpartition("/")[2] in {"_", ".husky"} or bool(there)
+    return known and old <= there | {name for name in old if folder.endswith("/_")}

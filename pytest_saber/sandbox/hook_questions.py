@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from pytest_saber.model import hooks as git_hooks
 from pytest_saber.model import replays
 from pytest_saber.model.state import FileType, GitRepo, State
 from pytest_saber.sandbox.state.git import parse_config
@@ -19,7 +20,6 @@ _ORIGINALS = 3
 _AMENDED = 3
 _PUSHES = 4
 _CONTROLS = 3
-_EXECUTABLE = 0o111
 _ZERO = "0" * 40
 _CONTROL_REF = "refs/heads/control"
 _PUSHED = "refs/pushed/"
@@ -111,21 +111,19 @@ def followed(baseline: State, final: State, path: str) -> GitRepo | None:
 
 def hooks_of(state: State, repo: GitRepo, root: str, home: str) -> tuple[str, frozenset[str]]:
     """Where the hooks lie and which can be run: as the repository says, else the user, else the system."""
-    folder = repo.config.get("core.hookspath", ("",))[-1]
+    folder = repo.config.get(git_hooks.SETTING, ("",))[-1]
     for path in (f"{home}/.gitconfig", f"{home}/.config/git/config", "/etc/gitconfig"):
         entry = state.files.get(path)
         if not folder and entry is not None and entry.text:
-            folder = parse_config(entry.text).get("core.hookspath", ("",))[-1]
+            folder = parse_config(entry.text).get(git_hooks.SETTING, ("",))[-1]
     if not folder:
         return ".git/hooks", frozenset(repo.hooks)
-    if folder == "~" or folder.startswith("~/"):
-        folder = home + folder[1:]
+    folder = git_hooks.expanded(folder, home)
     place = posixpath.normpath(posixpath.join(root, folder))
     names = (
         posixpath.basename(path)
         for path, entry in state.files.items()
-        if posixpath.dirname(path) == place
-        and (entry.type is FileType.SYMLINK or (entry.type is FileType.FILE and entry.mode & _EXECUTABLE))
+        if posixpath.dirname(path) == place and (entry.type is FileType.SYMLINK or git_hooks.is_program(entry))
     )
     return folder, frozenset(names)
 
