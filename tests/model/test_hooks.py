@@ -7,7 +7,7 @@ from support import evidence as e
 
 from pytest_saber.judge import hook_places
 from pytest_saber.model import hooks
-from pytest_saber.model.state import GitRepo
+from pytest_saber.model.state import FileEntry, GitRepo
 from pytest_saber.sandbox.hook_questions import hooks_of
 
 BARE = GitRepo("/srv/app.git", bare=True, head="ref: refs/heads/main")
@@ -32,7 +32,7 @@ def test_one_place_for_the_judge_and_the_sandbox(setting: str, place: str) -> No
     assert hook_places.directories(repo, e.HOME) == [place]
     assert list(hook_places.hooks(state, repo, e.HOME)) == [f"{place}/pre-commit"]
     folder, found = hooks_of(state, repo, e.WORKDIR, e.HOME)
-    assert (folder, found) == (hooks.expanded(setting, e.HOME), {"pre-commit"})
+    assert (folder, found) == (hooks.expanded(setting, e.HOME), frozenset({"pre-commit"}))
 
 
 def test_a_bare_repository_is_its_own_root() -> None:
@@ -42,5 +42,5 @@ def test_a_bare_repository_is_its_own_root() -> None:
 @pytest.mark.parametrize(
     ("entry", "runs"), [(e.file(mode=0o755), True), (e.file(mode=0o644), False), (e.directory(), False), (e.link("x"), False)]
 )
-def test_git_runs_files_that_are_programs(entry: e.FileEntry, runs: bool) -> None:
+def test_git_runs_files_that_are_programs(entry: FileEntry, runs: bool) -> None:
     assert hooks.is_program(entry) is runs
