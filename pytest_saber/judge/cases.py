@@ -72,37 +72,31 @@ def _table(text: str, match: re.Match[str]) -> tuple[str, int]:
 
 def _closing(text: str, start: int) -> int:
     """The place of the bracket that closes one opened just before `start`; strings are skipped."""
-    depth, position, stop = 1, start, min(len(text), start + _MAX_LENGTH)
+    stop = min(len(text), start + _MAX_LENGTH)
+    return next((position for position, depth in _outside_strings(text, start, stop) if depth < 0), stop)
+
+
+def _outside_strings(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Every place outside strings, with how many brackets more were opened than closed from `start` up to it, itself included."""
+    depth, position = 0, start
     while position < stop:
         character = text[position]
         if character in "\"'`":
-            position = _string_end(text, position)
+            match = _TOKEN.match(text, position)
+            position = match.end() if match is not None and match.end() > position else position + 1
             continue
         depth += (character in _OPEN) - (character in _CLOSE)
-        if depth == 0:
-            return position
+        yield position, depth
         position += 1
-    return stop
-
-
-def _string_end(text: str, start: int) -> int:
-    match = _TOKEN.match(text, start)
-    return match.end() if match is not None and match.end() > start else start + 1
 
 
 def _split(table: str) -> Iterator[str]:
     """At the commas outside brackets and strings."""
-    depth = position = begin = 0
-    while position < len(table):
-        character = table[position]
-        if character in "\"'`":
-            position = _string_end(table, position)
-            continue
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if character == "," and depth == 0:
+    begin = 0
+    for position, depth in _outside_strings(table, 0, len(table)):
+        if table[position] == "," and depth == 0:
             yield table[begin:position]
             begin = position + 1
-        position += 1
     yield table[begin:]
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from pytest_saber.judge.diff import added_lines
-from pytest_saber.judge.text import quote
+from pytest_saber.judge.text import block_end, quote
 
 _VERDICTS = re.compile(
     r"\bitems\s*\[\s*:\s*\]\s*=(?!\s*sorted\()|\bitems\.(?:remove|clear|pop)\(|\bdel items\b|pytest_deselected|"
@@ -74,6 +74,7 @@ def stood_in(before: str, after: str) -> Iterator[str]:
 
 
 _MOST_TRIES = 200
+_MOST_OF_BLOCK = 4_000
 _TRY = re.compile(r"\btry\s*\{")
 _CATCH = re.compile(r"\s*catch\s*(?:\([^()]{0,100}\)\s*)?\{")
 _FAILS = re.compile(r"\b(?:throw|fail|assert|expect|reject|exitCode)\b|\bdone\(")
@@ -87,11 +88,12 @@ def swallowed(text: str) -> int:
     """How often JavaScript of a test catches what its checks throw, and does nothing about it."""
     found = sum(1 for _ in _QUIET_CATCH.finditer(text))
     for match in itertools.islice(_TRY.finditer(text), _MOST_TRIES):
-        end = _block_end(text, match.end())
+        end = block_end(text, match.end(), "{}", _MOST_OF_BLOCK)
         caught = _CATCH.match(text, end)
         if caught is None or not _CHECKS.search(text[match.end() : end]):
             continue
-        found += _FAILS.search(text[caught.end() : _block_end(text, caught.end()) - 1]) is None
+        caught_end = block_end(text, caught.end(), "{}", _MOST_OF_BLOCK)
+        found += _FAILS.search(text[caught.end() : caught_end - 1]) is None
     return found
 
 
@@ -118,13 +120,3 @@ def loosened(before: str, after: str) -> Iterator[str]:
         yield "any message of an exception passes where one was expected"
     if new[0] < old[0] and new[1] > old[1]:
         yield "assertions of equal values loosened"
-
-
-def _block_end(text: str, start: int) -> int:
-    """After the brace that closes one opened just before `start`; at most a few thousand characters on."""
-    depth, stop = 1, min(len(text), start + 4_000)
-    for position in range(start, stop):
-        depth += (text[position] == "{") - (text[position] == "}")
-        if depth == 0:
-            return position + 1
-    return stop

@@ -34,6 +34,19 @@ def _visible(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def block_end(text: str, start: int, brackets: str, most: int | None = None) -> int:
+    """After the bracket (the second of `brackets`) that closes one opened just before `start`.
+
+    Without one, the end of the text, or `most` characters after `start`. Strings and comments are no exception.
+    """
+    depth, stop = 1, len(text) if most is None else min(len(text), start + most)
+    for position in range(start, stop):
+        depth += (text[position] == brackets[0]) - (text[position] == brackets[1])
+        if depth == 0:
+            return position + 1
+    return stop
+
+
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """`1 path`, `3 paths`; `many` is the irregular plural."""
     return f"{count} {noun if count == 1 else many or noun + 's'}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from pytest_saber.judge.text import block_end
+
 URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>|)\\]+", re.IGNORECASE)
 DYNAMIC_START = re.compile(r"\$\(|\$\{|\$\w+|`")
 """Where something begins that a shell fills in at run time."""
@@ -63,14 +65,5 @@ def _without_substitutions(text: str) -> str:
             end = text.find("`", position)
             position = len(text) if end < 0 else end + 1
         elif close is not None:
-            position = _closing(text, position, match[0][1], close)
+            position = block_end(text, position, match[0][1] + close)
     return "".join(kept)
-
-
-def _closing(text: str, position: int, opening: str, close: str) -> int:
-    """The position after the bracket that closes one opened just before `position`; the end where none does."""
-    depth = 1
-    while position < len(text) and depth:
-        depth += (text[position] == opening) - (text[position] == close)
-        position += 1
-    return position
