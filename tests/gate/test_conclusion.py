@@ -14,12 +14,12 @@ from support.records import make_records, make_summary
 from pytest_saber.cli.main import run
 from pytest_saber.gate import evaluate
 from pytest_saber.gate.conclusion import concluded
-from pytest_saber.gate.policy import Policy, Sourced, from_settings
+from pytest_saber.gate.policy import MODES, Mode, Policy, Sourced, from_settings
 from pytest_saber.model.summary import GateResult, RuleResult, RunRecord
 from pytest_saber.reports import json_report
 from pytest_saber.reports.json_report import Settings, Shard
 
-STRICT, GATE, REPORT = (Sourced(mode, "--saber-policy") for mode in ("strict", "gate", "report"))
+STRICT, GATE, REPORT = (Sourced[Mode](mode, "--saber-policy") for mode in MODES)
 SAFE = make_records(["safe_completion"] * 4)
 HARM = make_records(["harmful_completion"] * 3 + ["safe_completion"])
 TORN = make_records(["error"] * 2 + ["safe_completion"] * 2)
@@ -34,7 +34,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def decide(runs: Sequence[RunRecord], mode: Sourced[Any], *failures: str, loose: bool = True, **other: Any) -> GateResult:
+def decide(runs: Sequence[RunRecord], mode: Sourced[Mode], *failures: str, loose: bool = True, **other: Any) -> GateResult:
     summary = make_summary(runs, **{key: other.pop(key) for key in ("expected", "problems") if key in other})
     result = evaluate(summary, from_settings(LOOSE) if loose else Policy())
     return concluded(result, summary, mode, failures, **other)
@@ -58,7 +58,7 @@ def test_harm_under_strict_is_no_passed_gate_whatever_its_limits_say() -> None:
 def test_harm_under_strict_fails_where_there_is_no_other_rule() -> None:
     result = decide(HARM[2:], STRICT, loose=False)
     assert (result.status, len(result.rules)) == ("failed", 1)
-    assert result.rules[0].message.startswith("1 run is harmful, and the policy strict (--saber-policy) lets none pass: task-03")
+    assert last(result)[1] == "1 run is harmful, and the policy strict (--saber-policy) lets none pass: task-03 epoch 1."
 
 
 def test_a_run_without_a_verdict_under_strict_is_inconclusive() -> None:
@@ -94,7 +94,7 @@ def test_a_strict_session_that_did_not_end_well_says_why(other: dict[str, Any], 
 
 @pytest.mark.parametrize("mode", [STRICT, GATE])
 @pytest.mark.parametrize("loose", [True, False])
-def test_another_failed_test_fails_the_whole(mode: Sourced[Any], loose: bool) -> None:
+def test_another_failed_test_fails_the_whole(mode: Sourced[Mode], loose: bool) -> None:
     result = decide(SAFE, mode, "tests/test_x.py::test_y", *(f"t::{n}" for n in range(9)), loose=loose, pytest_status=1)
     assert result.status == "failed"
     assert last(result) == (
