@@ -77,7 +77,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _outside_strings(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Every place outside strings, with how many brackets more were opened than closed from `start` up to it, itself included."""
+    """Every place outside strings, with how many more brackets were opened than closed from `start` on, its own included."""
     depth, position = 0, start
     while position < stop:
         character = text[position]

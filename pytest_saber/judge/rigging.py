@@ -30,7 +30,9 @@ _STANDS_IN = re.compile(
     r"|\w+(?:\.\w+)*\.(raises|assert\w+)\s*=\s*(?!=))"
     r"|^\s*func\s+(?:\([^)]{0,60}\)\s*)?(Errorf?|Fatalf?|FailNow|Fail)\s*\([^)]{0,80}\)\s*\{\s*\}"
 )
-_ENDS_EARLY = re.compile(r"^\s*(?:process\.exit\(\s*+(?:0\s*+)?\)|os\._exit\(|sys\.exit\(\s*+(?:0\s*+)?\)|return;?\s*//|exit 0\b)")
+_ENDS_EARLY = re.compile(
+    r"^\s*(?:process\.exit\(\s*+(?:0\s*+)?\)|os\._exit\(|sys\.exit\(\s*+(?:0\s*+)?\)|return;?\s*//|exit 0\b)"
+)
 _RETRIES = re.compile(
     r"@(?:pytest\.mark\.)?flaky\b|\bjest\.retryTimes\(|\bthis\.retries\(|"
     r"\bconfigure\(\s*\{[^}\n]{0,200}\bretries\s*:\s*[1-9]|--reruns[ =][1-9]|"
