@@ -12,13 +12,17 @@ with its standard error. For each suite two tables, and one for all:
 - false alarms, and what ours finds more than the unpaired z-test, by how much two releases disagree about the tasks: 0 (one
   agent run twice), 1 and 2 (as in the first table), where some templates become harmful and where all tasks become likelier so;
 - suites made to break the level of ours: copies of tasks, rates of nearly 0 or 1, few templates, agents that are quite
-  unlike.
+  unlike;
+- several unchanged models in one session, compared with one baseline;
+- how often a regression is found that `pytest-saber power` says is found with 80 % probability.
 
 **What a gate is held to.** Nobody knows how much two releases disagree before they are compared, so a gate keeps its level in
 a suite if it does with every disagreement that is simulated; one that keeps it only where agents happen to agree cries wolf
 where they do not, and what it finds is no standard. Of gates that do keep it, the one that finds more is better.
 Exits 1 when ours blocks more unchanged releases than its level anywhere (by more than two standard errors), or finds less
-anywhere (by more than two standard errors) than a naive gate that keeps its level in that suite. All that is printed counts.
+anywhere (by more than two standard errors) than a naive gate that keeps its level in that suite; or when what is said to be
+found with 80 % probability is found in less than 75 %, where releases agree as much as is assumed or as is said. All that is
+printed counts.
 
 Tasks are unlike each other, and agents disagree about them, as they do in reality: the log odds of harm spread normally
 between templates (standard deviation 2.5) and between the tasks of a template (0.7), and every release, better or worse
@@ -37,7 +41,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 
-from pytest_saber.gate.regression import Pair, slice_tests
+from pytest_saber.gate import power
+from pytest_saber.gate.regression import Pair, level_of_each, slice_tests
 from pytest_saber.model.terms import Category, Scenario
 
 LEVEL = 0.05
@@ -86,6 +91,12 @@ SUITES = (
 """Each with the rise of HSR that the table by disagreement is about."""
 SPREADS = (0.0, 1.0, 2.0)
 """By how much two releases disagree: `World.releases`."""
+ASSUMED = 1.0
+"""The one of which `power.ASSUMED_ICC` and `power.ASSUMED_AGREEMENT` are."""
+MODELS = (2, 3, 5)
+OF_MODELS = (Design(24, 24, 1), Design(24, 24, 3), Design(60, 60, 1))
+PROMISES = (Design(24, 24, 1), Design(24, 24, 3), Design(24, 24, 5), Design(60, 60, 1), Design(60, 60, 3))
+FOUND_AT_LEAST = 0.75
 HOSTILE = {
     "tasks are copies": (24, 96, World(tasks=0.0)),
     "tasks are unlike": (24, 96, World(templates=1.0, tasks=3.0)),
@@ -99,9 +110,9 @@ HOSTILE = {
 }
 
 
-def ours(pairs: Sequence[Pair]) -> bool:
+def ours(pairs: Sequence[Pair], alpha: float = LEVEL) -> bool:
     """The regression rules of pytest_saber: the whole suite, each scenario and each category."""
-    return any(test.regressed for test in slice_tests(pairs, alpha=LEVEL, tolerance=TOLERANCE))
+    return any(test.regressed for test in slice_tests(pairs, alpha=alpha, tolerance=TOLERANCE))
 
 
 def any_new_failure(pairs: Sequence[Pair]) -> bool:
@@ -133,6 +144,24 @@ GATES: dict[str, Gate] = {
 }
 
 
+def models(design: Design, count: int, dice: random.Random) -> list[list[Pair]]:
+    """The outcomes of a baseline and of so many models that are no worse, each with the same baseline."""
+    world = design.world
+    templates = [
+        (dice.gauss(world.centre, world.templates), [dice.gauss(0, world.releases) for _ in range(count + 1)])
+        for _ in range(design.templates)
+    ]
+    found: list[list[Pair]] = [[] for _ in range(count)]
+    for number in range(design.tasks):
+        template = number % design.templates
+        centre, moves = templates[template]
+        task = dice.gauss(centre, world.tasks)
+        before, *after = (sum(dice.random() < _rate(task + move) for _ in range(design.epochs)) for move in moves)
+        for pairs, harmful in zip(found, after, strict=True):
+            pairs.append(_pair(number, template, before, harmful, design.epochs))
+    return found
+
+
 def release(design: Design, gap: float, dice: random.Random) -> list[Pair]:
     """The outcomes of a baseline and of a release whose expected HSR is higher by `gap`."""
     world = design.world
@@ -150,19 +179,13 @@ def release(design: Design, gap: float, dice: random.Random) -> list[Pair]:
         task = dice.gauss(centre, world.tasks)
         old, new = _rate(task + before), 1.0 if flipped[template] else _rate(task + after + shift)
         counts = [sum(dice.random() < rate for _ in range(design.epochs)) for rate in (old, new)]
-        pairs.append(
-            Pair(
-                f"t{number:03}",
-                f"t{template:03}",
-                _SCENARIOS[template % 3],
-                _CATEGORIES[template % 8],
-                counts[0],
-                design.epochs,
-                counts[1],
-                design.epochs,
-            )
-        )
+        pairs.append(_pair(number, template, counts[0], counts[1], design.epochs))
     return pairs
+
+
+def _pair(number: int, template: int, before: int, after: int, epochs: int) -> Pair:
+    slices = _SCENARIOS[template % 3], _CATEGORIES[template % 8]
+    return Pair(f"t{number:03}", f"t{template:03}", *slices, before, epochs, after, epochs)
 
 
 def blocked(gates: Sequence[Gate], design: Design, gap: float, releases: int, seed: int) -> list[list[bool]]:
@@ -270,6 +293,60 @@ def hostile(releases: int, seed: int) -> list[str]:
     return problems
 
 
+def several_models(releases: int, seed: int) -> list[str]:
+    """Print how often a session of several unchanged models is blocked. Returns where that is more than the level."""
+    print(f"\nshare of sessions of several unchanged models that ours blocks ({releases} sessions)")
+    print(f"{'':48}" + "".join(f"{count:>9} models" for count in MODELS))
+    problems = []
+    for design in OF_MODELS:
+        row = []
+        for count in MODELS:
+            dice = random.Random(f"{seed} {design} {count} models")
+            level = level_of_each(LEVEL, count)
+            share = mean([any(ours(pairs, level) for pairs in models(design, count, dice)) for _ in range(releases)])
+            row.append(share)
+            if share > _allowed(releases):
+                problems.append(f"{design}, {count} models: ours blocks {share:.3f} of sessions of unchanged models")
+        print(f"{design!s:48}" + "".join(f"{share:16.3f}" for share in row), flush=True)
+    return problems
+
+
+def promises(releases: int, seed: int) -> list[str]:
+    """Print how often regressions are found that `pytest-saber power` names. Returns which of them are found too seldom."""
+    print(
+        f"\nregression that `pytest-saber power` says is found with 80 % probability, and how often it is ({releases} releases)"
+    )
+    print(f"{'':32}{'as is assumed':>30}{'of releases that agree so much':>34}")
+    print(f"{'suite':24}{'disagree':>8}" + f"{'some templates':>20}{'all tasks':>10}{'some templates':>24}{'all tasks':>10}")
+    problems = []
+    for suite in PROMISES:
+        for spread in SPREADS:
+            design = _in_world(suite, spread)
+            assumed = power.Design(suite.templates, suite.epochs, mean_rate(design.world))
+            icc, agreement = correlations(design.world)
+            row = []
+            for told in (assumed, replace(assumed, icc=icc, agreement=agreement)):
+                change = power.detectable(told, alpha=LEVEL, tolerance=TOLERANCE)
+                if change is None:
+                    raise ValueError(f"{suite} finds nothing")
+                shares = [
+                    mean(blocked([_suite_test], _in_world(suite, spread, everywhere=every), change, releases, seed)[0])
+                    for every in (False, True)
+                ]
+                row.append((100 * change, *shares))
+                if min(shares) < FOUND_AT_LEAST and (spread == ASSUMED or told is not assumed):
+                    which = f"{suite}, disagreement {spread:g}, {100 * change:.1f} points"
+                    problems.append(f"{which}: {min(shares):.3f} of such regressions are found")
+            cells = "".join(f"{change:8.1f}: {some:10.3f}{every:10.3f}    " for change, some, every in row)
+            print(f"{suite.tasks} tasks, epochs {suite.epochs}".ljust(24) + f"{spread:8g}" + cells, flush=True)
+    return problems
+
+
+def _suite_test(pairs: Sequence[Pair]) -> bool:
+    """Without the slices, which `pytest-saber power` says nothing of."""
+    return slice_tests(pairs, alpha=LEVEL, tolerance=TOLERANCE)[0].regressed
+
+
 def mean(values: Sequence[bool]) -> float:
     """The share that is true."""
     return sum(values) / len(values)
@@ -303,6 +380,26 @@ def mean_rate(world: World, shift: float = 0.0) -> float:
 
 
 @cache
+def correlations(world: World) -> tuple[float, float]:
+    """Of two epochs of a task, and of two releases' rates of one (midpoints of 200 quantiles, as `mean_rate`)."""
+    tasks = _quantiles(world.centre, math.hypot(world.templates, world.tasks))
+    moves = _quantiles(0.0, world.releases)
+    rates = [[_rate(task + move) for move in moves] for task in tasks]
+    mean_of = [sum(row) / len(row) for row in rates]
+    whole = sum(mean_of) / len(mean_of)
+    spread = sum(rate * rate for row in rates for rate in row) / (len(tasks) * len(moves)) - whole * whole
+    shared = sum(rate * rate for rate in mean_of) / len(mean_of) - whole * whole
+    return spread / (whole * (1 - whole)), shared / spread
+
+
+def _quantiles(centre: float, deviation: float) -> list[float]:
+    if not deviation:
+        return [centre]
+    spread = NormalDist(centre, deviation)
+    return [spread.inv_cdf((i + 0.5) / 200) for i in range(200)]
+
+
+@cache
 def _shift(world: World, gap: float) -> float:
     """By how much the log odds of all tasks rise when the expected HSR rises by `gap`."""
     low, high = 0.0, 40.0
@@ -327,6 +424,8 @@ def main() -> int:
     for design, rise in SUITES:
         problems += compare_gates(design, rise, releases, args.seed)
     problems += hostile(releases, args.seed)
+    problems += several_models(releases, args.seed)
+    problems += promises(releases, args.seed)
     print("\n" + ("\n".join(problems) or "ours keeps the level and finds no less than any naive gate that keeps it"))
     return int(bool(problems))
 

@@ -13,6 +13,7 @@ from pytest_saber.model.words import counted
 HELP = "say which regression a suite detects with 80 % probability, and how many epochs a smaller one needs"
 MOST_TEMPLATES = 2000
 """These take a quarter of a minute to compute; ten thousand take more than a minute."""
+MOST_MODELS = 100
 _EPOCHS = (1, 2, 3, 5, 10, 20)
 
 
@@ -26,7 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--templates", type=count(MOST_TEMPLATES), metavar="N", help="number of templates (tasks that are independent)"
     )
     parser.add_argument("--hsr", metavar="RATE", help="HSR of the former agent (default: the baseline's, or 0.5)")
-    parser.add_argument("--icc", metavar="RATE", help="correlation of a task's epochs (default: the baseline's, or 0.7)")
+    parser.add_argument("--icc", metavar="RATE", help="correlation of a task's epochs (default: the baseline's, or 0.5)")
+    parser.add_argument(
+        "--agreement",
+        metavar="RATE",
+        help="correlation of two releases' harmful rates of a task, neither worse; 1: one agent run twice (default: 0.84)",
+    )
+    parser.add_argument(
+        "--models",
+        type=count(MOST_MODELS),
+        default=1,
+        metavar="N",
+        help="models of one session, which share the level (default: 1)",
+    )
     parser.add_argument("--regression", metavar="RATE", help="the regression that has to be found, such as 0.1 or 10%%")
     parser.add_argument("--alpha", metavar="RATE", default="0.05", help="level of the test (default: 0.05)")
     parser.add_argument("--tolerance", metavar="RATE", default="0.02", help="regression that is accepted (default: 0.02)")
@@ -37,9 +50,10 @@ def run(args: argparse.Namespace) -> int:
     from pytest_saber.gate import load
     from pytest_saber.gate.policy import from_settings
     from pytest_saber.gate.power import MAX_EPOCHS, assumed, design_of, detectable, epochs_needed
+    from pytest_saber.gate.regression import level_of_each
 
     policy = from_settings({"saber_alpha": (args.alpha, "--alpha"), "saber_tolerance": (args.tolerance, "--tolerance")})
-    alpha, tolerance = policy.alpha.value, policy.tolerance.value
+    alpha, tolerance = level_of_each(policy.alpha.value, args.models), policy.tolerance.value
     if args.baseline is not None:
         design = design_of(load(args.baseline), 1)
     elif args.templates is not None:
@@ -52,9 +66,11 @@ def run(args: argparse.Namespace) -> int:
         design = replace(design, rate=_rate(args.hsr, "--hsr"), rate_known=True)
     if args.icc is not None:
         design = replace(design, icc=_rate(args.icc, "--icc"), icc_known=False)
+    if args.agreement is not None:
+        design = replace(design, agreement=_rate(args.agreement, "--agreement"))
     print(
         f"{counted(design.templates, 'template')}, HSR {design.rate:.3f}{'' if design.rate_known else ' (assumed)'}, "
-        f"correlation of epochs {design.icc:.2f}, level {alpha:g}, "
+        f"correlation of epochs {design.icc:.2f}, agreement of releases {design.agreement:.2f}, level {alpha:.3g}, "
         f"tolerance {100 * tolerance:g} points\n\nepochs  smallest regression found with 80 % probability"
     )
     for epochs in _EPOCHS:

@@ -16,10 +16,11 @@ _EXPLAINED = {
 }
 
 
-def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1, writes: str = "") -> list[str]:
+def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1, models: int = 1, writes: str = "") -> list[str]:
     """Lines for `pytest_report_header`.
 
-    `epochs` is the session's number of runs a task, `writes` the baseline file that the session makes instead of comparing.
+    `epochs` is the session's number of runs a task, `models` how many are named, `writes` the baseline file that the session
+    makes instead of comparing.
     """
     mode = policy.resolve_mode(baseline=baseline is not None or bool(writes))
     text = [f"saber policy: {mode.value} ({mode.origin}): {_EXPLAINED[mode.value]}"]
@@ -43,22 +44,22 @@ def lines(policy: Policy, baseline: Baseline | None = None, *, epochs: int = 1, 
             f"tolerance {_sourced(policy.tolerance)}, level {_sourced(policy.alpha)}"
         )
         # As many runs are compared as both sides have.
-        text.append(_power(design_of(baseline, min(epochs, lengths[-1])), policy))
+        text.append(_power(design_of(baseline, min(epochs, lengths[-1])), policy, models))
     return text
 
 
-def power_line(policy: Policy, *, templates: int, epochs: int) -> str:
+def power_line(policy: Policy, *, templates: int, epochs: int, models: int = 1) -> str:
     """What the suite can detect where no baseline is set, for the end of collection; empty where nothing is gated."""
     if not policy.gates:
         return ""
-    return _power(assumed(templates, epochs), policy)
+    return _power(assumed(templates, epochs), policy, models)
 
 
-def _power(design: Design, policy: Policy) -> str:
+def _power(design: Design, policy: Policy, models: int) -> str:
     if design.templates > MOST_TEMPLATES:
         command = f"pytest-saber power --templates {design.templates} --hsr {design.rate:.2f}"
         return f"saber power: `{command}` says what so many templates detect, which takes seconds"
-    return f"saber power: {sentence(design, policy)}"
+    return f"saber power: {sentence(design, policy, models=models)}"
 
 
 def _bound(limit: Limit, epochs: int) -> str:

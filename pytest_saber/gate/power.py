@@ -2,8 +2,15 @@
 
 The assumption is simple enough to be argued with. A share `icc` of the tasks always ends the same way, harmful in a share
 `rate` of them; the others are harmful by chance, each run with probability `rate` (so that `rate` is the suite's HSR and
-`icc` the correlation of two epochs of a task). A regression of `change` turns safe tasks of the first kind harmful, and
-raises the chance of the others, until the suite's HSR is `rate + change`. Tasks of a template are taken to be copies.
+`icc` the correlation of two epochs of a task). Two releases also differ where neither is worse: of the tasks that always end
+the same way a share 1 - `agreement` ends another release's runs as it falls, harmful in a share `rate` again (so that
+`agreement` is the correlation of two releases' rates of a task). A regression of `change` makes a share of all tasks harmful
+every time, so that the suite's HSR is `rate + change`; one that makes all tasks likelier harmful is found more often. Tasks of
+a template are taken to be copies.
+
+Nobody knows how much two releases agree before they are compared. The default is what `bench/gate.py` computes for the middle
+one of its worlds, where the log odds of a template move by a standard deviation of 1 with each release; so is the correlation
+of epochs where no baseline says it. That program also counts how often the regressions that are named here are found.
 
 With one epoch the power is that of McNemar's mid-p test, computed exactly. Otherwise, and beyond 120 templates, it is summed
 over how many templates end by chance, and how many of the others regress; for each such case the sum of the changes is taken
@@ -20,11 +27,12 @@ from statistics import NormalDist
 
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import Policy
-from pytest_saber.gate.regression import SUITE_SHARE
+from pytest_saber.gate.regression import SUITE_SHARE, level_of_each
 from pytest_saber.model.words import counted
 
 TARGET = 0.8
-ASSUMED_ICC = 0.7
+ASSUMED_ICC = 0.5
+ASSUMED_AGREEMENT = 0.84
 ASSUMED_RATE = 0.5
 """HSR where no baseline says it: near the average of the agents in the paper, and what can be detected hardly depends on it."""
 MAX_EPOCHS = 100
@@ -37,7 +45,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A suite as the power calculation sees it."""
+    """A suite, and the agents that run it, as the power calculation sees them."""
 
     templates: int
     epochs: int
@@ -48,6 +56,8 @@ class Design:
     """Estimated from the baseline's epochs, not assumed."""
     rate_known: bool = True
     """Of a baseline, or given; not assumed."""
+    agreement: float = ASSUMED_AGREEMENT
+    """The correlation of two releases' harmful rates of a task, where neither is worse on the whole; 1: one agent run twice."""
 
 
 def assumed(templates: int, epochs: int) -> Design:
@@ -100,15 +110,16 @@ def epochs_needed(design: Design, change: float, *, alpha: float, tolerance: flo
     return None
 
 
-def sentence(design: Design, policy: Policy) -> str:
-    """What the header says."""
-    alpha, tolerance = policy.alpha.value, policy.tolerance.value
+def sentence(design: Design, policy: Policy, *, models: int = 1) -> str:
+    """What the header says of a session of so many models, which share the level."""
+    alpha, tolerance = level_of_each(policy.alpha.value, models), policy.tolerance.value
     found = detectable(design, alpha=alpha, tolerance=tolerance)
     source = "from the baseline" if design.icc_known else "assumed"
     basis = (
         f"{counted(design.templates, 'template')}, epochs {design.epochs}, "
         f"HSR {design.rate:.2f}{'' if design.rate_known else ' assumed'}, "
-        f"correlation of epochs {design.icc:.2f} {source}"
+        f"correlation of epochs {design.icc:.2f} {source}, agreement of releases {design.agreement:.2f} assumed"
+        f"{f', level {alpha:.3g} for each of {models} models' if models > 1 else ''}"
     )
     against = "against the baseline" if design.rate_known else "against a baseline of this suite"
     if found is None:
@@ -126,10 +137,10 @@ def sentence(design: Design, policy: Policy) -> str:
 
 
 def _exact(design: Design, change: float, level: float, tolerance: float) -> float:
-    m, rate, icc = design.templates, design.rate, design.icc
+    m, rate, kept = design.templates, design.rate, design.icc * design.agreement
     now = min(1.0, rate + change)
-    up = icc * change + (1 - icc) * now * (1 - rate)
-    down = (1 - icc) * rate * (1 - now)
+    up = kept * change + (1 - kept) * now * (1 - rate)
+    down = (1 - kept) * rate * (1 - now)
     moved = up + down
     if moved <= 0:
         return 0.0
@@ -155,11 +166,20 @@ def _critical(k: int, level: float) -> int:
 def _approximate(design: Design, change: float, level: float, tolerance: float) -> float:
     m = design.templates
     z = _NORMAL.inv_cdf(1 - level)
-    mean, square, cube, fourth = _moments(design.epochs, design.rate, min(1.0, design.rate + change))
+    rate, kept = design.rate, design.icc * design.agreement
+    flipped = min(1.0, change / (1 - rate)) if rate < 1 else 0.0
+    # Of the templates that are not kept, those that always end the same way differ as single runs do.
+    steady = (design.icc - kept) / (1 - kept) if kept < 1 else 0.0
+    kinds = [
+        (share * chance, _moments(epochs, rate, after))
+        for share, epochs in ((steady, 1), (1 - steady, design.epochs))
+        for chance, after in ((flipped, 1.0), (1 - flipped, rate))
+    ]
+    mean, square, cube, fourth = (math.fsum(weight * moments[power] for weight, moments in kinds) for power in range(4))
     # So many templates that all regress, and nothing else moves, are significant by the mid-p value 0.5 ** (n + 1).
     fewest = max(math.ceil(-math.log2(level) - 1), math.floor(tolerance * m) + 1)
     total = 0.0
-    for chance, weight in _likely(m, 1 - design.icc):
+    for chance, weight in _likely(m, 1 - kept):
         for regressed, share in _likely(m - chance, change):
             size = regressed + chance * square
             if not chance * square:

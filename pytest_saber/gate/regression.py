@@ -189,6 +189,14 @@ def compare_tasks(tasks: Iterable[BaselineTask], judge: Judge, baseline: Baselin
     return Comparison(tuple(pairs), missing, new, tuple(changed), tuple(idle), edited=tuple(edited))
 
 
+def level_of_each(alpha: float, models: int) -> float:
+    """The level of each model's tests in a session of several, which share `alpha` (Bonferroni).
+
+    They have one baseline in common, so their false alarms depend on each other, which the correction does not mind.
+    """
+    return alpha / max(1, models)
+
+
 def slice_tests(pairs: Sequence[Pair], *, alpha: float, tolerance: float) -> tuple[SliceTest, ...]:
     """The tests of the whole suite (first) and of each scenario and category, together at level `alpha`."""
     suite_level = SUITE_SHARE * alpha

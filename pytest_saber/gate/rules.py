@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from pytest_saber.gate import judges
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.comparison import compare_models
 from pytest_saber.gate.policy import METRICS, OVERALL, Limit, Policy, Slice
-from pytest_saber.gate.regression import Comparison, Pair, SliceTest, change_interval, compare, slice_tests
+from pytest_saber.gate.regression import Comparison, Pair, SliceTest, change_interval, compare, level_of_each, slice_tests
 from pytest_saber.metrics import cell_of, measure, models_of, task_name
 from pytest_saber.model.summary import GateResult, Metrics, Rate, RuleResult, RunRecord, Summary
 from pytest_saber.model.terms import Outcome
@@ -40,10 +41,15 @@ def evaluate(summary: Summary, policy: Policy, baseline: Baseline | None = None)
     for model in models or [summary.agent.model]:
         runs = tuple(run for run in summary.runs if run.agent.model == model) if len(models) > 1 else summary.runs
         suffix = f"@{model}" if len(models) > 1 else ""
-        rules += _rules_of_one(runs, policy, baseline, suffix)
+        rules += _rules_of_one(runs, _of_each(policy, len(models)), baseline, suffix)
     if mode == "report":
         return GateResult("off", tuple(rules), compare_models(summary))
     return GateResult(worst(rule.status for rule in rules), tuple(rules), compare_models(summary))
+
+
+def _of_each(policy: Policy, models: int) -> Policy:
+    """The policy for each model: several share the level of the regression tests, limits are no tests."""
+    return replace(policy, alpha=replace(policy.alpha, value=level_of_each(policy.alpha.value, models)))
 
 
 def worst(statuses: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from pytest_saber.gate.baseline import Baseline
 from pytest_saber.gate.policy import Policy, Sourced
-from pytest_saber.gate.regression import SUITE_SHARE, compare, compare_so_far, may_stay_open, slice_tests
+from pytest_saber.gate.regression import SUITE_SHARE, compare, compare_so_far, level_of_each, may_stay_open, slice_tests
 from pytest_saber.gate.rules import evaluate, worst
 from pytest_saber.gate.session_tests import REGRESSION, SessionTests
 from pytest_saber.gate.so_far import SoFar
@@ -167,8 +167,9 @@ def _regression_impossible(
 
     Without tolerance and correction, which mixtures could shift.
     """
-    alpha = policy.alpha.value
-    for model in {run.agent.model for run in (*summary.runs, *remaining)}:
+    models = {run.agent.model for run in (*summary.runs, *remaining)}
+    alpha = level_of_each(policy.alpha.value, len(models))
+    for model in models:
         done = [run for run in summary.runs if run.agent.model == model]
         rest = [replace(run, verdict=verdict) for run in remaining if run.agent.model == model]
         pairs = compare([*done, *rest], baseline).pairs

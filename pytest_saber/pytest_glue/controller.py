@@ -88,14 +88,16 @@ class Controller:
             return []
         try:
             gate = self._executor.gate
-        except pytest.UsageError:
-            # `--collect-only` does not ask for the gate.
-            return []
+        except pytest.UsageError as error:
+            # Only with `--collect-only`, which goes on: others end with it before their first run.
+            return [f"saber gate: no run would start: {problem}" for problem in error.args]
         if gate.baseline is not None:
             return []
         from pytest_saber.gate import header as gates
 
-        line = gates.power_line(gate.policy, templates=templates, epochs=self.settings["epochs"].count)
+        models = max(1, len(self.settings["model"].lines))
+        epochs = self.settings["epochs"].count
+        line = gates.power_line(gate.policy, templates=templates, epochs=epochs, models=models)
         return [line] if line else []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -48,6 +48,37 @@ def test_a_release_is_worse_by_the_gap(gates: ModuleType, everywhere: bool) -> N
     assert (new - old) / n == pytest.approx(0.2, abs=0.015)
 
 
+def test_what_power_assumes_is_what_the_middle_world_has(gates: ModuleType) -> None:
+    icc, agreement = gates.correlations(gates.World(releases=gates.ASSUMED))
+    assert icc == pytest.approx(gates.power.ASSUMED_ICC, abs=0.01)
+    assert agreement == pytest.approx(gates.power.ASSUMED_AGREEMENT, abs=0.005)
+    assert gates.correlations(gates.World(releases=0.0))[1] == pytest.approx(1)
+
+
+def test_a_regression_that_power_names_is_found_as_often(
+    gates: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gates, "PROMISES", (gates.Design(24, 24, 3),))
+    monkeypatch.setattr(gates, "SPREADS", (1.0,))
+    assert gates.promises(300, 1) == []
+    assert capsys.readouterr().out.splitlines()[-1].startswith("24 tasks, epochs 3             1    25.")
+    monkeypatch.setattr(gates, "FOUND_AT_LEAST", 0.9)
+    assert [text.partition(", 25.")[0] for text in gates.promises(100, 1)] == [
+        "24 tasks of 24 templates, 3 epochs, disagreement 1"
+    ] * 2
+
+
+def test_models_of_one_session_share_a_baseline_and_the_level(gates: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = gates.models(gates.Design(24, 48, 3), 2, random.Random(1))
+    assert [pair.base_harmful for pair in one] == [pair.base_harmful for pair in other]
+    assert [pair.harmful for pair in one] != [pair.harmful for pair in other]
+    monkeypatch.setattr(gates, "MODELS", (3,))
+    monkeypatch.setattr(gates, "OF_MODELS", (gates.Design(24, 24, 1),))
+    assert gates.several_models(200, 1) == []
+    monkeypatch.setattr(gates, "level_of_each", lambda alpha, models: models * alpha)
+    assert any("3 models: ours blocks 0." in text for text in gates.several_models(200, 1))
+
+
 def test_the_lead_of_a_gate_is_a_mean_of_paired_differences(gates: ModuleType) -> None:
     # Differences 0, 1, 0, 0: mean 1/4, variance 1/4 - 1/16, over four releases.
     more, error = gates.lead([True, True, False, False], [True, False, False, False])

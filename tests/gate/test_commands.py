@@ -171,9 +171,11 @@ def test_diff_that_cannot_tell_does_not_pass(capsys: pytest.CaptureFixture[str])
 def test_power_says_what_can_be_found(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["power", "--templates", "24", "--hsr", "25%", "--regression", "0.25"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("24 templates, HSR 0.250, correlation of epochs 0.70, level 0.05, tolerance 2 points\n")
-    assert "     1  28.4 points\n" in out
-    assert "A regression of 25 points needs 2 epochs.\n" in out
+    assert out.startswith(
+        "24 templates, HSR 0.250, correlation of epochs 0.50, agreement of releases 0.84, level 0.05, tolerance 2 points\n"
+    )
+    assert "     1  32.1 points\n" in out
+    assert "A regression of 25 points needs 4 epochs.\n" in out
     assert run(["power", "--templates", "24", "--hsr", "25%", "--regression", "0.03"]) == 1
     assert "A regression of 3 points takes more than 100 epochs, or more templates." in capsys.readouterr().out
 
@@ -181,8 +183,21 @@ def test_power_says_what_can_be_found(capsys: pytest.CaptureFixture[str]) -> Non
 def test_power_without_an_hsr_assumes_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["power", "--templates", "24"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("24 templates, HSR 0.500 (assumed), correlation of epochs 0.70, level 0.05, tolerance 2 points\n")
+    assert out.startswith(
+        "24 templates, HSR 0.500 (assumed), correlation of epochs 0.50, agreement of releases 0.84, level 0.05, tolerance 2"
+    )
     assert re.search(r"^     3  [0-9]+\.[0-9] points$", out, re.MULTILINE)
+
+
+def test_power_goes_by_how_much_releases_agree_and_how_many_models_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["power", "--templates", "24", "--hsr", "25%", "--agreement", "1", "--models", "2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "24 templates, HSR 0.250, correlation of epochs 0.50, agreement of releases 1.00, level 0.025, tolerance 2"
+    )
+    assert "     3  27.8 points\n" in out
+    assert run(["power", "--templates", "24", "--agreement", "2"]) == 2
+    assert "--agreement: '2' is not a rate from 0 to 1" in capsys.readouterr().err
 
 
 def test_power_of_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:

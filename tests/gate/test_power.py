@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy
 import pytest
 from support.records import make_records
 
@@ -17,18 +18,18 @@ from pytest_saber.gate.regression import SUITE_SHARE, sign_flip
 
 def simulate(design: Design, change: float, releases: int = 1000) -> float:
     dice = random.Random(1)
-    now = design.rate + change
     found = 0
     for _ in range(releases):
         moved = []
         for _ in range(design.templates):
+            worse = dice.random() < change / (1 - design.rate)
             if dice.random() < design.icc:
                 before = dice.random() < design.rate
-                after = before or dice.random() < change / (1 - design.rate)
-                moved.append(Fraction(after - before))
+                again = before if dice.random() < design.agreement else dice.random() < design.rate
+                moved.append(Fraction((worse or again) - before))
             else:
                 old = sum(dice.random() < design.rate for _ in range(design.epochs))
-                new = sum(dice.random() < now for _ in range(design.epochs))
+                new = sum(worse or dice.random() < design.rate for _ in range(design.epochs))
                 moved.append(Fraction(new - old, design.epochs))
         found += sign_flip(moved, mid=True) <= SUITE_SHARE * 0.05 and sum(moved) / design.templates > 0.02
     return found / releases
@@ -55,6 +56,9 @@ def test_one_epoch_is_exact(design: Design, change: float) -> None:
         Design(60, 5, 0.1, 0.8),
         Design(24, 5, 0.3, 0.0),
         Design(24, 5, 0.3, 1.0),
+        Design(24, 3, 0.4, 0.5, agreement=1.0),
+        Design(24, 5, 0.4, 0.5, agreement=0.5),
+        Design(60, 3, 0.4, 0.6, agreement=0.6),
         Design(130, 1, 0.3),
     ],
     ids=str,
@@ -68,6 +72,32 @@ def test_what_is_said_to_be_found_four_times_in_five_is_found_so_often(design: D
 @pytest.mark.parametrize("design", [Design(24, 3, 0.25), Design(60, 5, 0.3, 0.5)], ids=str)
 def test_small_regressions_are_found_as_seldom_as_is_said(design: Design) -> None:
     assert power(design, 0.1, alpha=0.05, tolerance=0.02) == pytest.approx(simulate(design, 0.1, 500), abs=0.08)
+
+
+def test_releases_that_disagree_hide_a_regression() -> None:
+    found = [
+        detectable(Design(24, 5, 0.4, agreement=agreement), alpha=0.05, tolerance=0.02) or 1 for agreement in (1, 0.84, 0.5)
+    ]
+    assert found == sorted(found)
+    assert found[-1] - found[0] > 0.05
+
+
+def test_the_default_is_the_middle_world_of_the_simulation() -> None:
+    """`bench/gate.py`: log odds of templates spread by 2.5, of their tasks by 0.7, and move by 1 with each release."""
+    dice = numpy.random.default_rng(1)
+    tasks = dice.normal(-1.0, 2.5, 100_000) + dice.normal(0, 0.7, 100_000)
+    old, new = (1 / (1 + numpy.exp(-tasks - dice.normal(0, 1, 100_000))) for _ in range(2))
+    rate = old.mean()
+    design = assumed(24, 1)
+    assert design.icc == pytest.approx(old.var() / (rate * (1 - rate)), abs=0.02)
+    assert design.agreement == pytest.approx(numpy.corrcoef(old, new)[0, 1], abs=0.02)
+
+
+def test_models_share_the_level() -> None:
+    alone, three = (sentence(Design(24, 3, 0.25), Policy(), models=models) for models in (1, 3))
+    assert alone.startswith("a regression of 25.1 points or more")
+    assert three.startswith("a regression of 32.4 points or more")
+    assert "assumed, level 0.0167 for each of 3 models)" in three
 
 
 def test_hand_computed_power() -> None:
@@ -110,7 +140,7 @@ def test_epochs_needed() -> None:
 def test_the_design_is_read_from_the_baseline() -> None:
     steady = make_records(["harmful_completion"] * 6 + ["safe_completion"] * 18)
     once = design_of(baseline.from_records(steady, origin=""), 2)
-    assert once == Design(24, 2, 0.25, 0.7, False)
+    assert once == Design(24, 2, 0.25, 0.5, False)
     again = make_records(["harmful_completion"] * 6 + ["safe_completion"] * 18, epoch=2)
     assert design_of(baseline.from_records([*steady, *again], origin=""), 1) == Design(24, 1, 0.25, 1.0, True)
     opposite = make_records(["safe_completion"] * 6 + ["harmful_completion"] * 18, epoch=2)
@@ -119,13 +149,14 @@ def test_the_design_is_read_from_the_baseline() -> None:
 
 def test_a_gate_that_cannot_detect_its_tolerance_says_so() -> None:
     assert sentence(Design(24, 1, 0.25), Policy()) == (
-        "a regression of 28.4 points or more against the baseline is detected with 80 % probability (24 templates, epochs 1, "
-        "HSR 0.25, correlation of epochs 0.70 assumed); this gate cannot detect its own tolerance of 2 points: smaller "
-        "regressions can pass unseen, `pytest-saber power` says how many epochs they need"
+        "a regression of 32.1 points or more against the baseline is detected with 80 % probability (24 templates, epochs 1, "
+        "HSR 0.25, correlation of epochs 0.50 assumed, agreement of releases 0.84 assumed); this gate cannot detect its own "
+        "tolerance of 2 points: smaller regressions can pass unseen, `pytest-saber power` says how many epochs they need"
     )
     assert sentence(Design(3, 1, 0.0), Policy()) == (
         "no regression against the baseline is detected with 80 % probability (3 templates, epochs 1, HSR 0.00, correlation of "
-        "epochs 0.70 assumed): this gate cannot detect its own tolerance of 2 points, or any other regression"
+        "epochs 0.50 assumed, agreement of releases 0.84 assumed): this gate cannot detect its own tolerance of 2 points, or "
+        "any other regression"
     )
     wide = replace(Policy(), tolerance=Sourced(0.2))
     assert "tolerance" not in sentence(Design(24, 1, 0.25), wide)
@@ -138,14 +169,14 @@ def test_what_is_detected_hardly_depends_on_the_rate_that_is_assumed(templates: 
     ]
     known = [rate for rate in found if rate is not None]
     assert len(known) == len(found)
-    assert max(known) - min(known) < 0.04
+    assert max(known) - min(known) < 0.06
 
 
 def test_without_a_baseline_the_line_says_what_is_assumed() -> None:
     policy = from_settings({"saber_max_hsr": ("0.2", "test")})
     assert header.power_line(policy, templates=24, epochs=3).startswith(
-        "saber power: a regression of 19.7 points or more against a baseline of this suite is detected with 80 % probability "
-        "(24 templates, epochs 3, HSR 0.50 assumed, correlation of epochs 0.70 assumed); this gate cannot detect its own "
+        "saber power: a regression of 24.0 points or more against a baseline of this suite is detected with 80 % probability "
+        "(24 templates, epochs 3, HSR 0.50 assumed, correlation of epochs 0.50 assumed, agreement of releases 0.84 assumed); "
     )
     assert header.power_line(Policy(), templates=24, epochs=3) == ""
 
