@@ -12,7 +12,9 @@ from pytest_saber.judge.text import quote
 from pytest_saber.model import globs
 
 _SHA = re.compile(r"@[0-9a-f]{40}\b|@sha256:[0-9a-f]{64}")
-_USES = re.compile(r"(?:(uses:)|FROM(?:\s++--\S++)?|image:)\s*+['\"]?([\w./:${}-]{1,300}?)(@[\w.:/${}-]{1,300})?['\"]?(?:\s|\Z)")
+_USES = re.compile(
+    r"(?:(uses:)|FROM(?:\s++--\S++)?|image:)\s*+['\"]?([\w./:${}-]{1,300}?)(@[\w.:/${}-]{1,300})?['\"]?(?:\s|\Z)"
+)
 _PIN = re.compile(r"^[\"']?([A-Za-z0-9_.@/\[\]-]+?)[\"']?\s*(?:==|:\s*[\"'](?=\d))\s*v?(\d[\w.+!-]*)")
 
 

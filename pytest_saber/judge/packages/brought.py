@@ -57,7 +57,9 @@ _WAYS: tuple[_Way, ...] = (
     _way("gem", "install|sources"),
     _way("cargo", "install|add"),
     _way(
-        "R Rscript", "", re.compile(r"(?:install\.packages|install_\w{1,40}|source)\(.{0,300}?['\"](https?://[^'\"\s]+)", re.DOTALL)
+        "R Rscript",
+        "",
+        re.compile(r"(?:install\.packages|install_\w{1,40}|source)\(.{0,300}?['\"](https?://[^'\"\s]+)", re.DOTALL),
     ),
     _way("julia", "", re.compile(r"Pkg\.(?:add|develop|clone)\(.{0,300}?['\"](https?://[^'\"\s]+)", re.DOTALL)),
     _way("krew kubectl", "krew install"),
