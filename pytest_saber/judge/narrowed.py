@@ -16,7 +16,8 @@ _WORD = re.compile(r"[\w./*@-]+")
 _KEY = re.compile(r"""["']?[\w.@/-]{1,80}["']?\s{0,4}:(?=[\s{\["']|\Z)""")
 _MOST_LINES = 200
 _FILTERS = re.compile(
-    r"\|\s*(?:grep|egrep|rg)\s+(?:-\w*v\w*|--invert-match)\b|-not\s+-(?:path|name)\b|!\s+-(?:path|name)\b|--exclude(?:[^\s=]{0,200}+=\S++|\S{0,200}+ \S++)"
+    r"\|\s*(?:grep|egrep|rg)\s+(?:-\w*v\w*|--invert-match)\b|-not\s+-(?:path|name)\b|!\s+-(?:path|name)\b|"
+    r"--exclude(?:[^\s=]{0,200}+=\S++|\S{0,200}+ \S++)"
 )
 
 
