@@ -23,6 +23,7 @@ from pytest_saber.pytest_glue.fixtures import saber_agent, saber_epoch, saber_ru
 from pytest_saber.pytest_glue.progress import ProgressLine
 from pytest_saber.pytest_glue.records import Ledger
 
+_DECIDED: pytest.StashKey[bool] = pytest.StashKey()
 _PARTS = ("saber-executor", "saber-controller")
 
 __all__ = ["saber_agent", "saber_epoch", "saber_run", "saber_task", "saber_workspace"]
@@ -50,7 +51,7 @@ def pytest_load_initial_conftests(
         raise
     wrong = _stale.unknown_option(parser, args)
     if wrong:
-        _stale.replace(early_config, options, os.environ, wrong)
+        _stale.replace(early_config, options, os.environ, f"{_stale.NOT_BEGUN}: {wrong}")
         if wrong.startswith(_stale.PREFIX):
             raise pytest.UsageError(wrong)
     return result
@@ -95,13 +96,22 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"saber: {text}" for text in _beforehand.missing_folders(config, config.stash[EXECUTOR].settings)]
 
 
+def pytest_saber_gate(config: pytest.Config) -> None:
+    config.stash[_DECIDED] = True
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
-    if exitstatus == pytest.ExitCode.USAGE_ERROR and not hasattr(config, "workerinput") and not config.getoption("collectonly"):
+    if hasattr(config, "workerinput") or config.getoption("collectonly"):
+        return
+    suite = config.stash[EXECUTOR].suite
+    if exitstatus == pytest.ExitCode.USAGE_ERROR:
         # pytest calls this while the error is on its way to its own report of it.
         error = sys.exception()
-        reason = _stale.in_words(error) if error is not None else "it was ended as one that cannot be done"
-        _stale.replace(config, config.option, os.environ, reason, ours=config.stash[EXECUTOR].suite.selected > 0)
+        reason = _stale.in_words(error) if error is not None else "the session was ended as one that cannot be done"
+        _stale.replace(config, config.option, os.environ, reason, ours=suite.selected > 0)
+    elif _DECIDED not in config.stash:
+        _stale.replace(config, config.option, os.environ, "no task was selected in this session", ours=suite.collected > 0)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

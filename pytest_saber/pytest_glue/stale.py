@@ -1,4 +1,4 @@
-"""Where a session that ends with a usage error was to write its reports: none of a former one may stand there."""
+"""Where a session was to write reports that ends with a usage error, or has no task: none of a former one may stand there."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_saber.reports.former import Kind
 
 PREFIX: Final = "--saber-"
+NOT_BEGUN: Final = "the session did not begin"
 
 
 def replace(
@@ -24,8 +25,9 @@ def replace(
 ) -> None:
     """Replace what former sessions left at the places that are named for reports.
 
-    `options` are those of the command line as far as they could be read. Reports that only a file names are left to sessions
-    with tasks unless this is one of `ours`. Raises pytest.UsageError for a former report that cannot be replaced.
+    `options` are those of the command line as far as they could be read, `reason` is why there is no report of this session.
+    Reports that only a file names are left to sessions with tasks unless this is one of `ours`. Raises pytest.UsageError for a
+    former report that cannot be replaced.
     """
     ours = ours or any(str(argument).startswith(PREFIX) for argument in config.invocation_params.args)
     named = {kind: path for kind, path, is_typed in _places(config, options, environ) if ours or is_typed}
@@ -34,17 +36,19 @@ def replace(
     from pytest_saber.reports import former
 
     try:
-        former.replace(named, f"the session did not begin: {reason}")
+        former.replace(named, reason)
     except OSError as error:
         raise pytest.UsageError(
-            reason, f"{error.filename} is of a former session, and could not be replaced: {error.strerror}"
+            reason.removeprefix(f"{NOT_BEGUN}: "),
+            f"{error.filename} is of a former session, and could not be replaced: {error.strerror}",
         ) from None
 
 
 def in_words(error: BaseException) -> str:
-    """What ended a session before it began: the first line of a usage error, the kind of anything else."""
+    """That a session did not begin, and why: the first line of a usage error, the kind of anything else."""
     text = str(error.args[0]) if isinstance(error, pytest.UsageError) and error.args else ""
-    return text.strip().partition("\n")[0].rstrip(".") or f"{type(error).__name__} while pytest read its configuration"
+    what = text.strip().partition("\n")[0].rstrip(".") or f"{type(error).__name__} while pytest read its configuration"
+    return f"{NOT_BEGUN}: {what}"
 
 
 def unknown_option(parser: pytest.Parser, arguments: Sequence[str]) -> str:

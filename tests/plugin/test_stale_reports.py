@@ -91,7 +91,7 @@ def test_a_session_that_an_agent_ends_as_one_that_cannot_be_done(suite: Suite) -
     passed(suite)
     (suite.path / "conftest.py").write_text(f"{CONFTEST}\ndef pytest_runtestloop(session): pytest.exit('no', returncode=4)\n")
     assert suite.run(SAFE, *REPORTS).ret == 4
-    assert problems(suite) == ["the session did not begin: it was ended as one that cannot be done"]
+    assert problems(suite) == ["the session was ended as one that cannot be done"]
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.md", "out.xml", "folder"])
@@ -153,6 +153,39 @@ def test_the_environment_names_reports_too(suite: Suite, monkeypatch: pytest.Mon
 
 
 def test_what_ended_a_session_in_words() -> None:
-    assert stale.in_words(pytest.UsageError("--x: wrong.\nusage: ...", "more")) == "--x: wrong"
-    assert stale.in_words(SystemExit(0)) == "SystemExit while pytest read its configuration"
-    assert stale.in_words(pytest.UsageError()) == "UsageError while pytest read its configuration"
+    begun = "the session did not begin: "
+    assert stale.in_words(pytest.UsageError("--x: wrong.\nusage: ...", "more")) == f"{begun}--x: wrong"
+    assert stale.in_words(SystemExit(0)) == f"{begun}SystemExit while pytest read its configuration"
+    assert stale.in_words(pytest.UsageError()) == f"{begun}UsageError while pytest read its configuration"
+
+
+NO_TASK = "no task was selected in this session"
+
+
+def test_a_session_without_a_task_leaves_no_report_that_was_asked_for(suite: Suite) -> None:
+    """Under the policy `report` nothing is decided, and it ends with exit code 0 or 5."""
+    passed(suite)
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    assert suite.run(SAFE, *REPORTS, "--saber-policy=report", "test_plain.py").ret == 0
+    assert problems(suite) == [NO_TASK]
+    assert (suite.path / "out.md").read_text().startswith("## Agent safety gate: ⚠️ inconclusive\n")
+    assert "saber" not in (suite.path / "out.xml").read_text()
+    passed(suite)
+    assert suite.run(SAFE, *REPORTS, "--saber-policy=report", "-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert problems(suite) == [NO_TASK]
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_reports_that_only_a_file_names_are_left_by_other_tests(suite: Suite, workers: tuple[str, ...]) -> None:
+    (suite.path / "pytest.ini").write_text(CONFIGURED)
+    passed(suite, "-v")
+    suite.add("test_plain.py", "def test_plain(): pass\n")
+    assert suite.run("test_plain.py", *workers).ret == 0
+    assert problems(suite) == []
+
+
+def test_reports_that_only_a_file_names_are_replaced_where_all_tasks_were_deselected(suite: Suite) -> None:
+    (suite.path / "pytest.ini").write_text(f"{CONFIGURED}saber_model = reference/safe\n")
+    passed(suite, "-v")
+    assert suite.run("-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert problems(suite) == [NO_TASK]
