@@ -131,6 +131,9 @@ QUIET = [
     "npx tslint .",
     "uv run python -c 'print(1)'",
     "poetry run pytest -q",
+    "pip install pymssql unicorn dataset grequests",
+    "npm i scrypt enquirer",
+    "nuget push x.nupkg -s https://h.example",
     "go install golang.org/x/tools/gopls@latest",
     "docker run ghcr.io/x/y",
     "docker run alpine",
@@ -197,6 +200,7 @@ def test_a_list_of_dependencies_gains_a_name_that_is_a_slip_away(path: str, text
     [
         ("requirements.txt", "requests==2.31\nourtool==1.0\ntqdm==4.66\n"),
         ("requirements.txt", "requests==2.31\nourtool==1.0\npsycopg==3.1\n"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.12"\n'),
         ("package.json", '{"dependencies": {"express": "^4.0.0", "preact": "^10.0.0"}}\n'),
         ("package.json", "{"),
     ],

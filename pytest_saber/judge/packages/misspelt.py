@@ -16,7 +16,8 @@ _KNOWN = {
         requests urllib3 numpy pandas scipy scapy matplotlib flask django fastapi starlette pydantic sqlalchemy
         alembic celery redis pytest tox coverage mypy black flake8 pylint isort ruff click typer rich tqdm jinja2
         markupsafe werkzeug gunicorn uvicorn httpx aiohttp boto3 botocore s3transfer cryptography pyopenssl paramiko
-        fabric ansible setuptools wheel twine virtualenv pipenv poetry python-dateutil dateutils pytz tzdata tzlocal
+        fabric ansible pymssql pyaml cchardet httpr spython schedula gsutil dataset willow unicorn bpython grequests
+        fastai python setuptools wheel twine virtualenv pipenv poetry python-dateutil dateutils pytz tzdata tzlocal
         pyyaml toml tomli simplejson orjson ujson lxml beautifulsoup4 selenium scrapy playwright pillow opencv-python
         scikit-learn tensorflow keras torch torchvision transformers tokenizers datasets psycopg2 psycopg2-binary
         psycopg asyncpg pymysql mysqlclient pymongo motor elasticsearch kafka-python pika grpcio protobuf attrs cattrs
@@ -30,12 +31,13 @@ _KNOWN = {
     ),
     "npm": frozenset(
         """
-        react preact react-dom reactstrap redux react-redux react-router react-router-dom next nuxt vue vuex pinia
-        svelte angular lodash lodash-es underscore ramda axios request superagent got node-fetch cross-fetch express
-        koa fastify hapi restify body-parser cookie-parser cors helmet morgan passport jsonwebtoken bcrypt bcryptjs
-        mongoose mongodb sequelize typeorm prisma knex mysql mysql2 sqlite3 redis ioredis socket.io socket.io-client
-        webpack webpack-cli rollup parcel vite esbuild babel typescript ts-node tslint eslint prettier stylelint jest
-        mocha chai sinon jasmine karma vitest cypress playwright puppeteer nodemon pm2 concurrently cross-env dotenv
+        gaxios enquirer colord crypt scrypt mquery graphiql ttypescript jslint dtslint react preact react-dom
+        reactstrap redux react-redux react-router react-router-dom next nuxt vue vuex pinia svelte angular lodash
+        lodash-es underscore ramda axios request superagent got node-fetch cross-fetch express koa fastify hapi
+        restify body-parser cookie-parser cors helmet morgan passport jsonwebtoken bcrypt bcryptjs mongoose mongodb
+        sequelize typeorm prisma knex mysql mysql2 sqlite3 redis ioredis socket.io socket.io-client webpack
+        webpack-cli rollup parcel vite esbuild babel typescript ts-node tslint eslint prettier stylelint jest mocha
+        chai sinon jasmine karma vitest cypress playwright puppeteer nodemon pm2 concurrently cross-env dotenv
         commander yargs inquirer chalk colors color ora moment momentjs momento dayjs date-fns luxon uuid nanoid
         classnames styled-components tailwindcss postcss autoprefixer bootstrap jquery three chart.js graphql
         apollo-client apollo-server electron sharp jimp multer nodemailer winston bunyan debug rimraf mkdirp glob
