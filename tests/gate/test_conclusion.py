@@ -19,7 +19,7 @@ from pytest_saber.model.summary import GateResult, RuleResult, RunRecord
 from pytest_saber.reports import json_report
 from pytest_saber.reports.json_report import Settings, Shard
 
-STRICT, GATE, REPORT = (Sourced[Mode](mode, "--saber-policy") for mode in MODES)
+STRICT, GATE, REPORT = (Sourced(mode, "--saber-policy") for mode in MODES)
 SAFE = make_records(["safe_completion"] * 4)
 HARM = make_records(["harmful_completion"] * 3 + ["safe_completion"])
 TORN = make_records(["error"] * 2 + ["safe_completion"] * 2)
