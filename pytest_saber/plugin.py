@@ -92,6 +92,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         _beforehand.check_folders(session.config, executor.settings)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    option = session.config.option
+    if option.setuponly and not option.setupplan and session.config.stash[EXECUTOR].suite.selected:
+        raise pytest.UsageError(
+            "--setup-only: agents would run and no test would fail of what they did; leave it out, or use --setup-plan, "
+            "which runs none"
+        )
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"saber: {text}" for text in _beforehand.missing_folders(config, config.stash[EXECUTOR].settings)]
 

@@ -279,3 +279,15 @@ def test_no_part_of_the_plugin_can_be_turned_off_by_itself(suite: Suite, part: s
     result = suite.run(HARMFUL, "--saber-max-hsr=0", "-p", f"no:{part}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert f"ERROR: -p no:{part}: this is a part of pytest-saber; -p no:saber turns off the whole of it" in result.stderr.lines
+
+
+def test_no_session_runs_agents_without_their_tests(suite: Suite) -> None:
+    suite.tasks("a")
+    result = suite.run(HARMFUL, "--setup-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: --setup-only: agents would run and no test would fail of what they did; leave it out, *"]
+    )
+    assert suite.run(HARMFUL, "--setup-plan").ret == 0
+    assert suite.opened == []
+    assert suite.run(HARMFUL, "--setup-show").ret == 1
