@@ -228,7 +228,7 @@ def _recorded(first: Report) -> Mapping[str, tuple[str, str]]:
     settings = dict(first.settings)
     if settings.get("saber_policy", ("", ""))[0] == "report":
         del settings["saber_policy"]
-        settings |= first.overridden
+        settings |= {name: value for name, value in first.overridden.items() if name == "saber_policy"}
     return settings
 
 

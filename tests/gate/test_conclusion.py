@@ -190,6 +190,12 @@ def test_a_merge_goes_by_the_policy_that_report_overrode(overridden: Settings, s
     assert run(["merge", *files, "--saber-policy", "strict"]) == 1
 
 
+def test_a_report_that_was_edited_overrides_no_limit() -> None:
+    settings = {"saber_max_hsr": ("0", "x"), "saber_policy": ("report", "--saber-policy")}
+    files = write(HARM, settings, overridden={"saber_policy": ("gate", "x"), "saber_max_hsr": ("1", "x")})
+    assert run(["merge", *files]) == 10
+
+
 def test_shards_of_other_policies_are_not_joined(capsys: pytest.CaptureFixture[str]) -> None:
     settings = {"saber_policy": ("report", "--saber-policy")}
     write(SAFE, settings, overridden={"saber_policy": ("strict", "x")})
