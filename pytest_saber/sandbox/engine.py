@@ -140,11 +140,12 @@ def faults(action: str) -> Iterator[None]:
     except docker.errors.APIError as error:
         raise InfrastructureFault(FaultSource.ENGINE, f"cannot {action}: the engine answered {_explain(error)}") from error
     except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
-        why = f"the Docker engine hangs: {error}" if isinstance(error, EngineSilent) else _root(error, before)
-        raise InfrastructureFault(
-            FaultSource.ENGINE,
-            f"cannot {action}: {why} (is the Docker engine running? `pytest-saber doctor` checks it)",
-        ) from error
+        root = error if isinstance(error, EngineSilent) else _root(error, before)
+        why = f"the Docker engine hangs: {error}" if isinstance(error, EngineSilent) else str(root) or type(root).__name__
+        hint = "is the Docker engine running? `pytest-saber doctor` checks it"
+        if isinstance(root, PermissionError):
+            hint = "this user may not use the Docker engine; `pytest-saber doctor` says how to"
+        raise InfrastructureFault(FaultSource.ENGINE, f"cannot {action}: {why} ({hint})") from error
 
 
 def _explain(error: docker.errors.APIError) -> str:
@@ -152,13 +153,16 @@ def _explain(error: docker.errors.APIError) -> str:
     return f"{status}: {error.explanation or error}"
 
 
-def _root(error: BaseException, before: BaseException | None) -> str:
-    """The innermost message, as libraries wrap a refused connection three times; but not what was handled `before`."""
+def _root(error: BaseException, before: BaseException | None) -> BaseException:
+    """The innermost error, as libraries wrap a refused connection three times; but not what was handled `before`.
+
+    Nor a name that docker-py lacks where a package of an extra is missing: it says so itself, one further out.
+    """
     seen: set[int] = {id(before)}
     while id(error) not in seen:
         seen.add(id(error))
         inner = error.__cause__ or error.__context__
-        if inner is None or inner is before:
+        if inner is None or inner is before or isinstance(inner, NameError):
             break
         error = inner
-    return str(error) or type(error).__name__
+    return error
