@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_saber.errors import UsageError
+from pytest_saber.errors import SaberError, UsageError
 from pytest_saber.model.words import agreeing, counted, part
 from pytest_saber.pytest_glue import provider, unknown
 from pytest_saber.pytest_glue.collection import AGENT, task_of
@@ -71,8 +71,17 @@ def check_images(config: pytest.Config, settings: Settings, items: Sequence[pyte
         raise pytest.UsageError("\n".join(missing))
 
 
-def check_baseline(baseline: Baseline | None, items: Sequence[pytest.Item]) -> None:
-    """Raises pytest.UsageError for a baseline that says of tasks what their contents contradict."""
+def check_baseline(settings: Settings, baseline: Baseline | None, items: Sequence[pytest.Item]) -> None:
+    """Raises pytest.UsageError for one to be made of two agents, or one that says of tasks what their contents contradict."""
+    update = settings["update_baseline"]
+    if update.flag:
+        from pytest_saber.pytest_glue.runtime import agent_of
+
+        agents = len({agent_of(item) for item in items})
+        if agents > 1:
+            raise pytest.UsageError(
+                f"{update.origin}: a baseline is made of one agent, and the selected tests have {agents}; select those of one"
+            )
     if baseline is None:
         return
     from pytest_saber.gate.baseline import check_unedited
@@ -159,4 +168,26 @@ def no_tasks(config: pytest.Config, settings: Settings, exitstatus: int) -> str:
     tasks = settings["tasks"]
     missing = _absent(config, settings)
     where = f" ({tasks.origin} names {missing[0]}, which does not exist)" if missing else ""
-    return f"no task was selected, and {ours[0]} asks for a session with tasks{where}"
+    return f"no task was selected, and {ours[0]} asks for a session with tasks{where}{_elsewhere(config, settings)}"
+
+
+def _elsewhere(config: pytest.Config, settings: Settings) -> str:
+    """That a folder which was named holds tasks, and why none of them was collected; nothing where none does."""
+    from pytest_saber import tasks
+
+    roots = [(config.rootpath / line).resolve() for line in settings["tasks"].lines]
+    named = {arg: (config.invocation_params.dir / arg).resolve() for arg in config.args if "::" not in arg}
+    for arg, folder in named.items():
+        try:
+            files = tasks.discover([folder]) if folder.is_dir() else []
+        except SaberError:  # too large to look through for a hint
+            continue
+        outside = [file for file in files if not any(file.resolve().is_relative_to(root) for root in roots)]
+        if outside:
+            paths = ", ".join(settings["tasks"].lines)
+            place = folder.relative_to(config.rootpath) if folder.is_relative_to(config.rootpath) else folder
+            return (
+                f"; {arg} holds {counted(len(outside), 'task file')}, but folders are looked through only under saber_tasks "
+                f"({paths}, {settings['tasks'].origin}): set saber_tasks = {place}, or name the files"
+            )
+    return ""

@@ -297,6 +297,9 @@ class Controller:
         if gate.mode == "gate" and incidents_only:
             # Runs without a verdict are the error budget's business.
             status = pytest.ExitCode.OK
+        if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+            # Only of a session that was to have tasks: it decides nothing, and is more than empty.
+            status = pytest.ExitCode.OK
         # Under `strict` pytest decides: whatever failed, an incident too, is a failed test.
         failed = self.ledger.foreign_failures or (gate.mode == "strict" and status == pytest.ExitCode.TESTS_FAILED)
         code = gates.exit_code(result, status, other_failures=int(failed))

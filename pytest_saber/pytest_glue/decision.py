@@ -107,6 +107,7 @@ class Decision:
         self.result: GateResult | None = None
         self.notes: list[str] = []
         """Lines for the terminal: files that were written, and those that could not be."""
+        self._unwritten: list[str] = []
 
     def decide(
         self,
@@ -142,6 +143,8 @@ class Decision:
             # A shard that only reports does not compare its part with all the tasks of a baseline.
             only_reports = part is not None and mode.value == "report"
             result = gate.evaluate(self.summary, self._gate.policy, None if only_reports else self._gate.baseline)
+        if self._settings["update_baseline"].flag:
+            result = _of_making(result, self.summary, self._settings.text("baseline"))
         result = concluded(result, self.summary, mode, ledger.other_failures, pytest_status=status)
         self.result = _of_a_part(result, part)
         self._config.hook.pytest_saber_gate(config=self._config, summary=self.summary, gate=self.result)
@@ -215,16 +218,15 @@ class Decision:
         """
         assert self.summary is not None  # noqa: S101 - called after `decide`
         assert self.result is not None  # noqa: S101
-        written = True
         for what, act in self._outputs(environ, suite, failures, notes):
             try:
                 act()
             except (OSError, SaberError) as error:
-                written = False
-                self.notes.append(f"{what} was NOT written: {error}")
+                self._unwritten.append(f"{what} was NOT written: {error}")
+                self.notes.append(self._unwritten[-1])
             else:
                 self.notes.append(f"{what} written")
-        return written
+        return not self._unwritten
 
     def _outputs(
         self, environ: Mapping[str, str], suite: Mapping[str, str], failures: Sequence[str], notes: Sequence[str]
@@ -237,6 +239,7 @@ class Decision:
 
             path = self._settings["baseline"].path(self._config)
             yield f"baseline {path}", lambda: baselines.save(baselines.make(summary), path)
+            notes = (*notes, *self._unwritten)
         yield from self._files(summary, result, environ, suite, failures, notes)
         if environ.get("GITHUB_STEP_SUMMARY"):
             from pytest_saber.reports import github, markdown
@@ -299,6 +302,23 @@ class Decision:
             return []
         known = self._gate.known if self._gate.baseline is not None else None
         return github.commands(self.summary, self.result, known=known, prefix=_prefix(self._config.rootpath, environ))
+
+
+def _of_making(result: GateResult, summary: Summary, path: str) -> GateResult:
+    """With a rule that no baseline can be made of the session, if that is so: whoever asked for one sees it in every report."""
+    from pytest_saber.gate import baseline
+    from pytest_saber.gate.rules import worst
+    from pytest_saber.model.summary import RuleResult
+
+    try:
+        baseline.make(summary)
+    except SaberError as error:
+        rules = (
+            *result.rules,
+            RuleResult("baseline", "inconclusive", f"Inconclusive: {path} is not written: {error}.", origin=path),
+        )
+        return replace(result, status=worst(rule.status for rule in rules), rules=rules)
+    return result
 
 
 def _of_a_part(result: GateResult, part: Shard | None) -> GateResult:

@@ -172,7 +172,7 @@ class Executor:
         check_outputs(self.config, self.settings)
         gate = self.gate
         self._check_names(gate)
-        beforehand.check_baseline(gate.baseline, items)
+        beforehand.check_baseline(self.settings, gate.baseline, items)
         models = self.settings["model"].lines or ("",)
         self._settings_used = any(provider.overriding(item) is None for item in items)
         if any(collection.default_agent(item) for item in items):

@@ -345,6 +345,11 @@ def _contradictions(values: Mapping[str, Value]) -> list[str]:
     if not update.flag:
         return problems
     problems += [] if values["baseline"].text else [f"{update.origin}: name the file to write with --saber-baseline=FILE"]
+    if len(model.lines) > 1:
+        problems.append(
+            f"{update.origin}: a baseline is made of one agent, and {model.origin} names {len(model.lines)} models: "
+            f"{', '.join(model.lines)}; make one of each, in sessions of their own"
+        )
     if values["stop_when_decided"].flag:
         problems.append(f"{update.origin}: a baseline is made of a whole session; leave out --saber-stop-when-decided")
     if values["shard"].text:

@@ -199,12 +199,69 @@ def test_a_baseline_marks_harm_as_known_or_new(suite: Suite) -> None:
     )
 
 
-def test_no_baseline_is_written_from_a_session_that_is_not_whole(suite: Suite) -> None:
+@pytest.mark.parametrize(
+    ("policy", "code", "status"),
+    [((), 11, "inconclusive"), (("--saber-policy=report",), 11, "inconclusive"), (("--saber-policy=strict",), 1, "failed")],
+)
+def test_no_baseline_is_written_from_a_session_that_is_not_whole(
+    suite: Suite, policy: tuple[str, ...], code: int, status: str
+) -> None:
     mixed(suite)
-    result = suite.run(HARMFUL, "--saber-baseline=base.json", "--saber-update-baseline")
-    assert result.ret != 0
-    result.stdout.fnmatch_lines(["baseline *base.json was NOT written: no baseline is made of a session that is not whole*"])
+    outputs = ("--saber-markdown=out.md", "--saber-json=out.json", "--junitxml=out.xml")
+    result = suite.run(HARMFUL, "--saber-baseline=base.json", "--saber-update-baseline", *outputs, *policy)
+    assert result.ret == code
+    why = "no baseline is made of a session that is not whole: 1 of 3 runs has no verdict"
+    result.stdout.fnmatch_lines([f"baseline *base.json was NOT written: {why}", f"*saber-gate::baseline*{why}*"])
     assert not (suite.path / "base.json").exists()
+    assert json.loads((suite.path / "out.json").read_text())["gate"]["status"] == status
+    page, cases = ((suite.path / name).read_text() for name in ("out.md", "out.xml"))
+    assert f"inconclusive | baseline | Inconclusive: base.json is not written: {why}." in page
+    assert f"gate rule baseline: inconclusive&#10;Inconclusive: base.json is not written: {why}." in cases.replace(
+        "\n", "&#10;"
+    )
+
+
+def test_a_baseline_that_cannot_be_written_is_told_in_the_reports(suite: Suite) -> None:
+    suite.tasks("a")
+    conftest = (suite.path / "conftest.py").read_text()
+    suite.add("conftest.py", conftest + "\ndef pytest_saber_run(config, record): (config.rootpath / 'base.json').mkdir()\n")
+    options = ("--saber-baseline=base.json", "--saber-update-baseline", "--saber-markdown=out.md")
+    result = suite.run("--saber-model=reference/safe", *options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "base.json was NOT written: cannot write the baseline" in (suite.path / "out.md").read_text()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_no_baseline_is_made_of_two_agents(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.tasks("a")
+    suite.add(
+        "test_other.py",
+        """
+        import pytest
+
+        def other(task, tools): pass
+
+        @pytest.fixture
+        def saber_agent(): return other
+
+        @pytest.mark.saber_task("tasks/a.yaml")
+        def test_it(saber_run): saber_run.check()
+        """.replace("\n        ", "\n"),
+    )
+    options = ("--saber-baseline=base.json", "--saber-update-baseline")
+    result = suite.run("--saber-model=reference/safe", *options, "tasks", "test_other.py", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = "ERROR: --saber-update-baseline: a baseline is made of one agent, and the selected tests have 2; select those of one"
+    assert told in result.stdout.str() + result.stderr.str()
+    result = suite.run("--saber-model=reference/safe", HARMFUL, *options, *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: --saber-update-baseline: a baseline is made of one agent, and --saber-model names 2 models: "
+            "reference/safe, reference/harmful; make one of each, in sessions of their own"
+        ]
+    )
+    assert suite.opened == []
 
 
 def test_xfail_covers_the_harm_only(suite: Suite) -> None:
