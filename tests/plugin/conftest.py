@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
 
+import docker
 import pytest
+from support.docker_sessions import Project
+from support.engine_proxy import Proxy, engine_at
 from support.suites import Suite
 
 import pytest_saber
@@ -23,3 +28,26 @@ def _loaded() -> None:
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
     """An empty project whose sandbox is in memory."""
     return Suite(pytester, monkeypatch)
+
+
+@pytest.fixture
+def client() -> Iterator[docker.DockerClient]:
+    """The engine itself, whatever a test makes of `DOCKER_HOST`."""
+    client = docker.from_env()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """What the session takes for its engine."""
+    path = tmp_path / "engine.sock"
+    with engine_at(path, client) as proxy:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+        yield proxy
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, client: docker.DockerClient) -> Project:
+    """An empty project whose sandbox is the default one."""
+    return Project(pytester, monkeypatch, client)

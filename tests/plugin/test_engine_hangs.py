@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import docker
 import pytest
-from support.engine_proxy import Proxy, engine_at
+from support.docker_sessions import Project, verdicts
+from support.engine_proxy import Proxy
 
 from pytest_saber.errors import InfrastructureFault
 from pytest_saber.sandbox.engine import EngineSilent, Patience, connect
 
-from .test_docker_sessions import Project
-from .test_engine_lost import verdicts
 from .test_signals import finish, start, wait_until
 
 pytestmark = pytest.mark.docker
 
 LATE = " hangs: it gave no answer within {} s"
 OVER = " hangs: it gave no answer to 3 calls in a row, and this session asks it no more"
-
-
-@pytest.fixture
-def client() -> Iterator[docker.DockerClient]:
-    client = connect()
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def engine(tmp_path: Path, client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """What the session takes for its engine."""
-    path = tmp_path / "engine.sock"
-    with engine_at(path, client) as proxy:
-        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
-        yield proxy
-
-
-@pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, client: docker.DockerClient) -> Project:
-    return Project(pytester, monkeypatch, client)
 
 
 @pytest.mark.parametrize(

@@ -3,57 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import docker
 import pytest
-from support.engine_proxy import Proxy, engine_at, listening
+from support.docker_sessions import Project, sleeping, verdicts
+from support.engine_proxy import Proxy, listening
 
-from pytest_saber.record.store import RunStore
-from pytest_saber.sandbox.engine import connect
 from pytest_saber.sandbox.identity import ProcessIdentity
 from pytest_saber.sandbox.reaper import reap
 
-from .test_docker_sessions import Project, sleeping
 from .test_signals import finish, start, wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
 
 SLEEPERS = ("b", "c", "d")
-
-
-@pytest.fixture
-def client() -> Iterator[docker.DockerClient]:
-    client = connect()
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def engine(tmp_path: Path, client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """What the session takes for its engine."""
-    path = tmp_path / "engine.sock"
-    with engine_at(path, client) as proxy:
-        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
-        yield proxy
-
-
-@pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, client: docker.DockerClient) -> Project:
-    return Project(pytester, monkeypatch, client)
-
-
-def verdicts(project: Project) -> dict[str, str]:
-    """Task to outcome, of the runs that are on disk with a verdict."""
-    store = RunStore(project.path / ".saber/runs")
-    found = {}
-    for run in store.recorded(project.session):
-        verdict = store.load_verdict(run)
-        if verdict is not None:
-            found[store.load(run).key.task] = verdict.outcome.value
-    return found
 
 
 def report(project: Project) -> dict[str, Any]:
