@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,32 @@ def test_a_project_whose_fixture_provides_the_agent_names_none(tmp_path: Path) -
     code, output, _ = bash(text, tmp_path, **inputs)
     assert code == 0
     assert output.splitlines()[2:5] == ["tasks", "--saber-epochs=1", "--saber-policy=report"]
+
+
+def test_a_shard_does_not_wait_for_what_a_project_leaves_running(tmp_path: Path) -> None:
+    """Such a service holds the streams of pytest open."""
+    service = "import os, subprocess, sys\nchild = subprocess.Popen(['sleep', '600'])\nopen('pid', 'w').write(str(child.pid))\n"
+    (tmp_path / "python").write_text(f"#!{sys.executable}\n{service}print('said', file=sys.stderr)\nsys.exit(3)\n")
+    (tmp_path / "python").chmod(0o755)
+    text = f"PATH={tmp_path}:$PATH\n" + script("shard", "Run the shard")
+    inputs = dict.fromkeys(("MODEL", "AGENT", "TASKS", "EPOCHS", "SHARD", "SHARDS", "POLICY"), "1")
+    log = tmp_path / "log"
+    environ = {"PATH": os.environ["PATH"], **inputs}
+    try:
+        with log.open("w") as stream:
+            done = subprocess.run(
+                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text],
+                cwd=tmp_path,
+                env=environ,
+                stdout=stream,
+                stderr=stream,
+                check=False,
+                timeout=60,
+            )
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert done.returncode == 3
+    assert log.read_text() == "::error title=agent-gate shard 1::said\nsaid\n"
 
 
 @pytest.mark.parametrize(("ended", "code"), [(0, 0), (1, 0), (2, 2), (4, 4), (5, 5)])
