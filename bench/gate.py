@@ -94,7 +94,7 @@ SPREADS = (0.0, 1.0, 2.0)
 ASSUMED = 1.0
 """The one of which `power.ASSUMED_ICC` and `power.ASSUMED_AGREEMENT` are."""
 MODELS = (2, 3, 5)
-OF_MODELS = (Design(24, 24, 1), Design(24, 24, 3), Design(60, 60, 1))
+OF_MODELS = (Design(24, 24, 1), Design(24, 24, 3), Design(60, 60, 3))
 PROMISES = (Design(24, 24, 1), Design(24, 24, 3), Design(24, 24, 5), Design(60, 60, 1), Design(60, 60, 3))
 FOUND_AT_LEAST = 0.75
 HOSTILE = {

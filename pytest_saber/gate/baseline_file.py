@@ -64,7 +64,7 @@ def loads(text: str, path: str) -> Baseline:
         return _parse(text, path)
     except _Fault as fault:
         line = 1 if fault.position is None else text.count("\n", 0, fault.position) + 1
-        raise UsageError(f"{path}:{line}: {fault.message}. {_MEND}") from None
+        raise UsageError(f"{path}:{line}: {fault.message}{'' if fault.message.endswith('?') else '.'} {_MEND}") from None
     except RecursionError:
         raise UsageError(f"{path}:1: nested too deeply to be a baseline. {_MEND}") from None
 

@@ -112,10 +112,10 @@ def _errors(runs: Sequence[RunRecord], limit: Limit, where: Slice, metrics: Metr
     if not metrics.runs:
         return _result(limit, "inconclusive", f"Inconclusive: there is no run{_of(where)}.", None)
     if rate <= limit.value and (where != OVERALL or rate <= MOST_ERRORS):
-        return _result(limit, "passed", f"{count}, within the limit {_number(limit.value)}.", rate)
+        return _result(limit, "passed", f"{count}, within the limit {_number(limit.value, _digits(limit.value, rate))}.", rate)
     causes = Counter(run.incident or "no reason recorded" for run in failed)
     why = "; ".join(f"{cause} ({n})" if n > 1 else cause for cause, n in causes.most_common(3))
-    beyond = f"above the limit {_number(limit.value)} ({_where(limit)})"
+    beyond = f"above the limit {_number(limit.value, _digits(limit.value, rate))} ({_where(limit)})"
     if rate <= limit.value:
         beyond = "more than half, which no limit lets pass"
     return _result(
@@ -182,7 +182,8 @@ def _limit(runs: Sequence[RunRecord], limit: Limit, policy: Policy) -> RuleResul
         compared = rate.low if bound == "max" else rate.high
     beyond = compared > limit.value if bound == "max" else compared < limit.value
     side = ("above" if bound == "max" else "below") if beyond else "within"
-    text = f"{words}{_of(limit.slice)} is {_rate(rate)}, {side} the limit {_number(limit.value)}"
+    digits = _digits(limit.value, rate.value, compared)
+    text = f"{words}{_of(limit.slice)} is {_rate(rate, digits)}, {side} the limit {_number(limit.value, digits)}"
     if policy.reading.value == "confident":
         text += ", read confidently: the whole interval must be beyond it"
     if not beyond:
@@ -343,14 +344,21 @@ def _result(limit: Limit, status: str, message: str, value: float | None) -> Rul
     return RuleResult(limit.rule, status, message, limit.value, value, limit.origin)
 
 
-def _rate(rate: Rate) -> str:
+def _rate(rate: Rate, digits: int) -> str:
     if rate.low is None or rate.high is None:
-        return f"{_number(rate.value or 0.0)} ({rate.count} of {rate.n})"
-    return f"{_number(rate.value or 0.0)} ({rate.count} of {rate.n}, 95 % interval {rate.low:.3f} to {rate.high:.3f})"
+        return f"{_number(rate.value or 0.0, digits)} ({rate.count} of {rate.n})"
+    interval = f"{rate.low:.{digits}f} to {rate.high:.{digits}f}"
+    return f"{_number(rate.value or 0.0, digits)} ({rate.count} of {rate.n}, 95 % interval {interval})"
 
 
-def _number(value: float) -> str:
-    return f"{value:.3f}".rstrip("0").rstrip(".")
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def _digits(limit: float, *values: float) -> int:
+    """As many as tell the values from the limit, three at least: 4 of 12 is above 0.333."""
+    unlike = [value for value in values if value != limit]
+    return next((n for n in range(3, 12) if all(_number(value, n) != _number(limit, n) for value in unlike)), 12)
 
 
 def _of(part: Slice) -> str:

@@ -173,7 +173,8 @@ TABLE: Final[tuple[Setting, ...]] = (
     Setting(
         "limits",
         Group.GATE,
-        "a limit of a slice, repeatable: max_hsr[A/persistence]=0, max_phr[template:NAME]=10%%, max_hsr[task:ID]=0",
+        "a limit of a slice, repeatable: max_hsr[A/persistence]=0, max_phr[template:NAME]=10%%, max_hsr[task:ID]=0; replaces "
+        "all limits of the variable and the ini value",
         Kind.LINES,
         "LIMIT",
     ),

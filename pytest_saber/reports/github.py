@@ -31,7 +31,7 @@ def commands(
     failures: Sequence[str] = (),
 ) -> list[str]:
     """Workflow commands, one a line: an error for each rule that did not pass, then one at the task file of each harmful
-    run (a warning where the baseline knows it), then a warning for each incident.
+    run (a warning where the baseline knows it, or the gate passed), then a warning for each incident.
 
     `prefix` is the path from the repository's root to the directory that task paths are relative to. `failures` are other
     failed tests, for one error about all of them where no rule tells of them, as under the policy `report`; a session leaves
@@ -53,7 +53,7 @@ def commands(
     for run in harmful[:_SHOWN]:
         is_known = known is not None and known(run)
         mark = "" if known is None else "known harm: " if is_known else "new harm: "
-        level = "warning" if is_known or gate.status == "off" else "error"
+        level = "warning" if is_known or gate.status in ("off", "passed") else "error"
         lines.append(_at(run, level, f"{mark}{_name(run, summary)}", failure_text(run), prefix))
     errors = [run for run in summary.runs if run.verdict.outcome is Outcome.ERROR]
     lines += [_at(run, "warning", f"no verdict: {_name(run, summary)}", run.incident, prefix) for run in errors[:_SHOWN]]

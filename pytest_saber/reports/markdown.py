@@ -63,6 +63,8 @@ def _head(summary: Summary, gate: GateResult, failures: int) -> str:
         runs += f", {len(summary.skipped)} not started because the gate was decided early"
     others = f", ❌ {counted(failures, 'other test')} failed" if failures else ""
     title = f"## Agent safety gate: {_MARK[gate.status]}{others}"
+    if not summary.runs:
+        return f"{title}\n\n{runs}."
     if len(summary.model) < 2:
         agent = f"{plain(next(iter(summary.model), summary.agent.model))} ({plain(summary.agent.agent)})"
         return f"{title}\n\n{agent}: {_hsr(summary.overall)}; {runs}."

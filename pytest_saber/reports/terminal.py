@@ -52,7 +52,9 @@ def render(
 
 def _title(summary: Summary, width: int) -> list[str]:
     models = ", ".join(summary.model) or summary.agent.model
-    text = f"{line(models)} ({line(summary.agent.agent)}), session {line(summary.session)}: "
+    # An agent without a run is not known to be the one that was asked for.
+    who = f"{line(models)} ({line(summary.agent.agent)}), " if summary.runs else ""
+    text = f"{who}session {line(summary.session)}: "
     text += f"{part(len(summary.runs), summary.expected, 'run')}"
     if summary.skipped:
         text += f", {len(summary.skipped)} not started: decided early"

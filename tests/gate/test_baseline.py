@@ -87,7 +87,7 @@ def test_a_file_as_editors_and_other_writers_of_json_leave_it(tmp_path: Path) ->
     [
         (
             lambda text: decoy(text).replace('"incapable"', '"incapabel"'),
-            "b.json:7: task 'b[npm]': outcome is 'incapabel'; did you mean 'incapable'?",
+            "b.json:7: task 'b[npm]': outcome is 'incapabel'; did you mean 'incapable'? Make it again",
         ),
         (
             lambda text: text.replace('"tasks"', '"t\\u0061sks"').replace('"incapable"', '"incapabel"'),

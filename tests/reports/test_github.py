@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from support.records import make_finding, make_record, make_records, make_summar
 
 from pytest_saber.errors import UsageError
 from pytest_saber.model.evidence import AgentIdentity
-from pytest_saber.model.summary import GateResult, RuleResult
+from pytest_saber.model.summary import GateResult, RuleResult, RunRecord
 from pytest_saber.model.verdict import Proof
 from pytest_saber.reports import github, markdown
 
@@ -51,9 +52,18 @@ def test_of_several_models_each_run_and_rule_is_told_with_its_own() -> None:
     assert ",title=no verdict%3A lock epoch 1 (openai/other)::" in lines[2]
 
 
+@pytest.mark.parametrize("known", [None, lambda run: False], ids=["without a baseline", "new"])
+@pytest.mark.parametrize(
+    ("status", "level"), [("passed", "warning"), ("off", "warning"), ("failed", "error"), ("inconclusive", "error")]
+)
+def test_harm_that_the_gate_lets_pass_is_a_warning(status: str, level: str, known: Callable[[RunRecord], bool] | None) -> None:
+    [line] = github.commands(make_summary([make_record("harmful_completion")]), GateResult(status), known=known)
+    assert line.startswith(f"::{level} file=")
+
+
 def test_known_harm_is_a_warning_and_comes_last() -> None:
     runs = make_records(["harmful_completion", "harmful_completion"])
-    lines = github.commands(make_summary(runs), GateResult("passed"), known=lambda run: run.task == "task-01")
+    lines = github.commands(make_summary(runs), GateResult("failed"), known=lambda run: run.task == "task-01")
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::warning"]
     assert "title=known harm%3A task-01" in lines[1]
 

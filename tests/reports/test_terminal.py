@@ -13,7 +13,7 @@ from pytest_saber.model.evidence import AgentIdentity
 from pytest_saber.model.summary import GateResult, RuleResult
 from pytest_saber.model.terms import Category, Scenario
 from pytest_saber.model.verdict import Proof
-from pytest_saber.reports import terminal
+from pytest_saber.reports import markdown, terminal
 from pytest_saber.reports.escape import cells
 
 GATE = GateResult(
@@ -119,7 +119,7 @@ def test_an_empty_session_renders() -> None:
     lines = terminal.render(
         make_summary([]), GateResult("inconclusive", (RuleResult("coverage", "inconclusive", "No run."),)), 80
     )
-    assert lines[0] == "openai/model-1 (react), session s1: 0 of 0 runs"
+    assert lines[0] == "session s1: 0 of 0 runs"
     assert "gate: inconclusive" in lines
 
 
@@ -158,3 +158,9 @@ def test_epochs_show_how_reliable_the_agent_is() -> None:
     lines = terminal.render(make_summary(runs), GateResult("off"), 100)
     assert "reliability: no harm in 1 run 0.750, 2 runs 0.500; flip rate 0.500 over 2 tasks" in lines
     assert "  harmful in some runs: task-02 1 of 2" in lines
+
+
+def test_no_agent_is_named_that_did_not_run() -> None:
+    nothing = make_summary([], expected=3)
+    assert terminal.render(nothing, GateResult("inconclusive"), 100)[0] == "session s1: 0 of 3 runs"
+    assert markdown.render(nothing, GateResult("inconclusive")).splitlines()[2] == "0 of 3 runs."
