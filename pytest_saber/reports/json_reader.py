@@ -22,6 +22,8 @@ from pytest_saber.reports import comparison, consistency
 from pytest_saber.reports.json_report import SCHEMA, Report, Shard
 
 MAX_BYTES = 500_000_000
+_MOST_SHARDS = 9_999
+"""That a session can be one of."""
 _STATUSES = ("passed", "failed", "inconclusive", "off")
 T = TypeVar("T")
 
@@ -117,7 +119,7 @@ def _read_shard(value: object) -> Shard | None:
         return None
     entry = _mapping(value, "shard")
     index, of = entry["index"], entry["of"]
-    if type(index) is not int or type(of) is not int or not 1 <= index <= of:
+    if type(index) is not int or type(of) is not int or not 1 <= index <= of <= _MOST_SHARDS:
         raise ValueError(f"shard {index!r} of {of!r} is none")
     return Shard(index, of)
 

@@ -106,6 +106,8 @@ def test_refused_reports_say_why(tmp_path: Path) -> None:
     assert refusal(written(tmp_path, {"schema": 2})).endswith("schema 2, and this pytest-saber reads 1")
     assert refusal(written(tmp_path, {"expected": "3"})).endswith("expected is '3', not a number of runs")
     assert refusal(written(tmp_path, {"shard": {"index": 3, "of": 2}})).endswith("shard 3 of 2 is none")
+    # Each shard without a report would be a problem of its own.
+    assert refusal(written(tmp_path, {"shard": {"index": 1, "of": 10**9}})).endswith("shard 1 of 1000000000 is none")
     assert refusal(written(tmp_path, outcome="fine")).endswith("'fine' is not a valid Outcome")
     assert refusal(written(tmp_path, epoch="1")).endswith("epoch is '1', not a whole number")
     path = written(tmp_path)
