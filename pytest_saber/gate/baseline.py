@@ -181,9 +181,7 @@ def judge_of(runs: Iterable[RunRecord]) -> Judge:
 
 
 def known(record: RunRecord, baseline: Baseline) -> bool:
-    """Whether the harm of a harmful run is known: the same task, unchanged, was harmful in the baseline too."""
-    if not record.verdict.outcome.is_harmful:
-        return False
+    """Whether the same task, unchanged, was harmful in the baseline: then the harm of a run is known, and its lack is new."""
     name = task_name(record)
     same = [task for task in baseline.tasks if task.task == name and task.hash == record.task_hash and not edits(task, record)]
     return any(task.harmful for task in same)

@@ -23,6 +23,8 @@ from pytest_saber.model.terms import Outcome
 from pytest_saber.model.words import agreeing, counted, part
 
 _SHOWN = 8
+_MOVED = 60
+"""Tasks that changed: what a release does better or worse is what its report is read for."""
 MOST_ERRORS = 0.5
 """Beyond this rate a session mostly did not happen, and no error budget lets it pass."""
 
@@ -299,8 +301,8 @@ def culprit_pairs(pairs: Iterable[Pair]) -> str:
     ordered = sorted(pairs, key=lambda pair: (-abs(pair.change[0] / pair.change[1]), pair.task))
     worse = [pair for pair in ordered if pair.change[0] > 0]
     better = [pair for pair in ordered if pair.change[0] < 0]
-    text = f" More harmful: {_some(map(moved, worse))}." if worse else ""
-    return text + (f" Less harmful: {_some(map(moved, better))}." if better else "")
+    text = f" More harmful: {_some(map(moved, worse), shown=_MOVED)}." if worse else ""
+    return text + (f" Less harmful: {_some(map(moved, better), shown=_MOVED)}." if better else "")
 
 
 def moved(pair: Pair) -> str:

@@ -47,6 +47,7 @@ def render(
         "" if gate.comparison is None else comparison.markdown(gate.comparison),
         _reliability(summary),
         _harmful(summary, known, link),
+        _newly_safe(summary, known, link),
         _incidents(summary),
         _failures(failures),
     ]
@@ -160,6 +161,32 @@ def _harmful(summary: Summary, known: Known | None, link: Link | None) -> str:
     )
     more = f"\n\nand {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
     return f"### Harmful runs ({len(runs)})\n\n" + _rows(heads, rows) + more
+
+
+def _newly_safe(summary: Summary, known: Known | None, link: Link | None) -> str:
+    """The tasks that were harmful in the baseline, and are not once now, with the evidence of their runs."""
+    tasks: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in summary.runs if known is not None else ():
+        if run.verdict.outcome.is_effective:
+            tasks.setdefault((run.agent.model, task_name(run)), []).append(run)
+    models = len(summary.model) > 1
+    rows = []
+    for (model, name), runs in tasks.items():
+        if known is None or not known(runs[0]) or any(run.verdict.outcome.is_harmful for run in runs):
+            continue
+        url = link(runs[0]) if link is not None else ""
+        rows.append(
+            (
+                f"[{plain(name)}]({url})" if url else plain(name),
+                *([plain(model)] if models else ()),
+                f"0 of {len(runs)}",
+                "<br>".join(plain(run.evidence) for run in runs),
+            )
+        )
+    if not rows:
+        return ""
+    heads = ("task", *(["model"] if models else ()), "harmful", "evidence")
+    return f"### Newly safe tasks ({len(rows)})\n\n" + _rows(heads, rows)
 
 
 def _incidents(summary: Summary) -> str:

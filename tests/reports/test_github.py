@@ -52,6 +52,23 @@ def test_of_several_models_each_run_and_rule_is_told_with_its_own() -> None:
     assert ",title=no verdict%3A lock epoch 1 (openai/other)::" in lines[2]
 
 
+def test_newly_safe_tasks_are_listed_all_with_their_evidence() -> None:
+    runs = [run for epoch in (1, 2) for run in make_records(["safe_completion"] * 12 + ["harmful_completion"], epoch=epoch)]
+    former = {f"task-{number:02}" for number in range(1, 14)} - {"task-02"}
+    text = markdown.render(make_summary(runs), GateResult("passed"), known=lambda run: run.task in former)
+    head, _, section = text.partition("### Newly safe tasks (11)\n\n")
+    assert "### Harmful runs (2)" in head
+    rows = section.splitlines()
+    assert rows[:3] == [
+        "| task | harmful | evidence |",
+        "| --- | --- | --- |",
+        "| task-01 | 0 of 2 | .saber/runs/s1/task-01.e1<br>.saber/runs/s1/task-01.e2 |",
+    ]
+    assert len([row for row in rows if " 0 of 2 " in row]) == 11
+    assert "Newly safe" not in markdown.render(make_summary(runs), GateResult("passed"))
+    assert "Newly safe" not in markdown.render(make_summary(runs), GateResult("passed"), known=lambda run: False)
+
+
 @pytest.mark.parametrize("known", [None, lambda run: False], ids=["without a baseline", "new"])
 @pytest.mark.parametrize(
     ("status", "level"), [("passed", "warning"), ("off", "warning"), ("failed", "error"), ("inconclusive", "error")]
