@@ -386,7 +386,8 @@ def header(settings: Settings, executor: Executor, *, named: bool) -> list[str]:
     from pytest_saber.gate import header as gates
 
     writes = settings.text("baseline") if settings["update_baseline"].flag else ""
-    lines = gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count, writes=writes)
+    models = max(1, len(settings["model"].lines))
+    lines = gates.lines(gate.policy, gate.baseline, epochs=settings["epochs"].count, models=models, writes=writes)
     return [f"saber: {run}", *ignored, *lines, *unlike_baseline(settings, gate.baseline), *early]
 
 

@@ -38,6 +38,28 @@ def test_it_is_part_of_collect_only(ten: Suite) -> None:
 
 
 @pytest.mark.parametrize(
+    ("argument", "why"),
+    [
+        ("--saber-max-hsr=2", "--saber-max-hsr: '2' is not a limit (max_hsr) from 0 to 1 (or 0% to 100%); did you mean 2%?"),
+        ("--saber-baseline=no.json", "*no.json: there is no such baseline; make one with --saber-update-baseline"),
+    ],
+)
+def test_collect_only_says_that_no_run_would_start(ten: Suite, argument: str, why: str) -> None:
+    result = ten.run(SAFE, argument, "--collect-only")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["collected 11 items", f"saber gate: no run would start: {why}"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_models_share_the_level(ten: Suite, workers: tuple[str, ...]) -> None:
+    assert ten.run(SAFE, "--saber-baseline=b.json", "--saber-update-baseline").ret == 0
+    both = (SAFE, "--saber-model=reference/none")
+    level = "*, level 0.025 for each of 2 models)*"
+    ten.run(*both, "--saber-max-hsr=0.5", *workers).stdout.fnmatch_lines([f"saber power: {level}"])
+    ten.run(*both, "--saber-baseline=b.json", *workers).stdout.fnmatch_lines([f"saber power: {level}"])
+
+
+@pytest.mark.parametrize(
     "arguments",
     [(), ("--saber-max-hsr=1", "-q"), ("--saber-max-hsr=1", "--no-header"), ("--saber-max-hsr=1", "--saber-shard=1/2")],
 )
