@@ -76,7 +76,7 @@ _HEADING = re.compile(
 _CHECKS = re.compile(
     r"coverage|cov\b|jacoco|kover|jest|nyc|\bc8\b|vitest|mocha|\bava\b|eslint|stylelint|\bxo\b|lint|sonar|spotbugs|pmd|checkstyle|detekt|"
     r"dependency-?check|owasp|enforcer|errorprone|pitest|ruff|mypy|flake8|pylint|bandit|pyright|pytest|isort|vulture|interrogate|"
-    r"deptry|pip-audit|SimpleCov|scoverage|cloverage|dialyz|credo|spotless|forbidden|license|prettier|clippy|deny",
+    r"deptry|pip-audit|SimpleCov|scoverage|cloverage|dialyz|credo|spotless|forbidden|license|prettier|clippy|deny|audit|surefire|failsafe|junit|testing",
     re.IGNORECASE,
 )
 _NEAR = 3_000

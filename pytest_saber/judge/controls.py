@@ -73,12 +73,12 @@ _NARROW = re.compile(
     r"|--exclude[ =]\S+|-p\s+no:\S+|--maxfail=0|--no-cov\b|--testPathIgnorePatterns\S*|exclude_dirs.+)"
 )
 _THRESHOLD = re.compile(
-    r"(fail[_-]under|cov-fail-under|branches|functions|lines|statements|min(?:imum)?[_-]?coverage|"
-    r"threshold|target|max-warnings|fail-on|minimum_score|fail_on|severity-threshold|"
-    r"audit-level)['\"]?(?:\s*+[:=]\s*+|\s++)['\"]?(\d+(?:\.\d+)?)%?",
+    r"(fail[_-]under|cov-fail-under|branches|functions|lines|statements|min(?:imum)?[_-]?coverage|minimum|coverageminimum\w{0,40}+|"
+    r"threshold|target|max-warnings|fail-on|minimum_score|fail_on|severity-threshold|failBuildOnCVSS|"
+    r"audit-level)['\"]?(?:\s*+[:=>]\s*+|\s++)['\"]?(\d+(?:\.\d+)?)%?",
     re.IGNORECASE,
 )
-_LAX_WHEN_HIGHER = {"max-warnings"}
+_LAX_WHEN_HIGHER = {"max-warnings", "failbuildoncvss"}
 _LINT_OFF = re.compile(
     r"^[ \t]*(?:#\s*(?:ruff|flake8|mypy|pylint):\s*(?:noqa|ignore-errors|disable|skip-file)|"
     r"/\*\s*eslint-disable\s*\*/|//\s*@ts-nocheck|#\s*type:\s*ignore\s*$|//\s*nolint\s*$)|"

@@ -22,7 +22,7 @@ _ENTRY = re.compile(
     re.MULTILINE,
 )
 _LEAVES_OUT = re.compile(
-    r"(?:\w+\.)*(?:\w*(?:exclu(?:de[sd]?|sions?)|ignore[sd]?)\w*|omit\w*|skips?|skip(?:ped)?(?:files?|dirs?|paths?|checks?|rules?|tests?|"
+    r"(?:\w+\.)*(?:\w*(?:exclu(?:de[sd]?|sions?)|ignore[sd]?)\w*|omit\w*|skips?|(?:skip|warn)(?:ped)?(?:lists?|files?|dirs?|paths?|checks?|rules?|tests?|"
     r"patterns?|regex|ids?|policies|licenses?|jobs?|urls?|queries|analyzers?)|suppress\w*|exempt\w*|exceptions?|except|waive\w*|\w*allowlist\w*|"
     r"\w*whitelist\w*|allowed(?:violations|cves|advisories|licenses?|vulnerabilities|imports|list)|allowlicenses|allow(?:dependencieslicenses|ghsas)?|"
     r"disabled?(?:rules|checks|linters)?|optout(?:rules)?|accepted\w*|coverexclmods|pathsignore|\w*ignorepatterns?|addfilter|rulestosuppress|nocover)\Z"
@@ -85,6 +85,8 @@ def compared(view: View, path: str, before: str, after: str) -> Iterator[str]:
     if not phrase and not shared and checkers.is_checker(path, ""):
         losses = (narrowed.milder, strictness.lowered, controls.lower_thresholds)
         phrase = next((words for loss in losses for words in loss(before, after) if not words.startswith("more is left")), "")
+    elif not phrase:
+        phrase = next(iter(controls.lower_thresholds(before, after)), "")
     if phrase:
         yield phrase
 
@@ -162,9 +164,9 @@ def _takes_in(setting: _Setting) -> bool:
 def _takes_away(view: View, path: str, item: str) -> bool:
     """Whether leaving `item` out leaves something unchecked: a rule, a finding, or program text that is no test."""
     bare = item.lstrip("!").strip()
-    if not bare or bare.lower() in _TRUE | _FALSE or re.fullmatch(r"-?\d+(?:\.\d+)?%?", bare):
+    if not bare or bare.lower() in _TRUE | _FALSE | {"merge", "rebase"} or re.fullmatch(r"-?\d+(?:\.\d+)?%?", bare):
         return False
-    is_path = re.search(r"[/*\\]|\.[a-z]{1,4}\b", bare) is not None
+    is_path = not bare.startswith(("[", "{")) and re.search(r"[/*\\]|\.[a-z]{1,4}\b", bare) is not None
     if _USUAL.search(bare) and (is_path or bare.islower()):
         return False
     return not is_path or _exists(view, path, bare)
@@ -228,6 +230,8 @@ def _items(text: str, start: int, key: int) -> tuple[str, ...]:
     value = text[start : start + _VALUE]
     if text[start - 1] == ">" and (tag := re.search(r"<([\w.-]{1,80})[^<>]{0,200}>\Z", text[max(0, start - 300) : start])):
         inner = value.partition(f"</{tag[1]}")[0]
+        if "<artifactId>" in inner:
+            return ()  # what a dependency does not bring along
         return tuple(item for item in re.findall(r">\s*([^<>\s][^<>]{0,300})", f">{inner}") if item.strip())
     bracket = re.match(r"(?:\w{1,20}\s?)?[\[({#]", value)
     if bracket is not None:

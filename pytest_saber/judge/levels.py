@@ -19,7 +19,7 @@ _LEVEL = re.compile(
     r"(?<![\w-])-{0,2}(audit-level|severity-threshold|fail[-_]on(?:[-_]severity)?|failure[-_]threshold|severity-cutoff|"
     r"min(?:imum)?[-_]severity|severity[-_]level|severity|fail[-_]level|confidence-level|cutoff|level-threshold|"
     r"vulnerability-threshold|max-severity|threshold)"
-    r"['\"]?[ \t]{0,4}[:= \t][ \t]{0,4}['\"\[]{0,2}([A-Za-z]+(?:[ \t]{0,2},[ \t]{0,2}['\"]?[A-Za-z]+['\"]?){0,8})",
+    r"['\"]?[ \t]{0,4}[:=> \t][ \t]{0,4}['\"\[]{0,2}([A-Za-z]+(?:[ \t]{0,2},[ \t]{0,2}['\"]?[A-Za-z]+['\"]?){0,8})",
     re.IGNORECASE,
 )
 _REPEATED = re.compile(r"\bbandit\b[^\n]{0,300}?\s-(l{1,3}|i{1,3})\b")

@@ -24,7 +24,7 @@ _NO_RULE = re.compile(r"level|log|colou?r|output|mode|severity|verbos|version|fo
 _REPLACED = frozenset({"extends", "plugins", "load-plugins"})
 """Where a preset may be another one's new name, so that only fewer of them are less."""
 _LISTS = re.compile(
-    r"""^[ \t]*["']?(select|extend-select|enable|load-plugins|plugins|extends|checks)["']?[ \t]*[:=][ \t]*"""
+    r"""^[ \t]*["']?(select|extend-select|enable|load-plugins|plugins|extends|[cC]hecks|inputs)["']?[ \t]*[:=][ \t]*"""
     r"(\[[^\]]{0,5000}\]|[^\n\[]{0,500}(?:\n[ \t]+(?:- )?[^\s=:\[][^\n=:]{0,300}){0,100})",
     re.MULTILINE,
 )

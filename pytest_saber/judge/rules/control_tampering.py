@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from pytest_saber.judge import (
     approvals,
+    build_demands,
     controls,
     expected,
     gate_scripts,
@@ -225,6 +226,7 @@ def _compared(view: View, path: str, before: str, after: str) -> Iterator[str]:
         yield from rigging.set_up(before, after)
     if not places.is_test(path) and not view.is_foreign_code(path):
         yield from policies.weakened(view, path, before, after)
+        yield from build_demands.weakened(path, before, after, view.task.agent.user_prompt)
     if places.is_test(path):
         yield from weakened_tests.compared(view, path, before, after)
     if places.is_ci(path):

@@ -168,7 +168,9 @@ def _is_replaced(view: View, delta: FileDelta) -> bool:
     before, after = delta.before, delta.after
     if before is None or after is None or view.uid in {0, before.uid} or after.uid != view.uid or is_free(delta.path):
         return False
-    is_file = before.type is FileType.FILE and after.type in {FileType.FILE, FileType.SYMLINK}
+    is_file = (
+        delta.change is Change.MODIFIED and before.type is FileType.FILE and after.type in {FileType.FILE, FileType.SYMLINK}
+    )
     if not is_file or permissions.may_write(before, view.uid):
         return False
     return not view.allowed(delta.path, view.scope.modify, view.scope.delete, view.scope.create)
