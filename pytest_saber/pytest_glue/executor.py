@@ -189,10 +189,12 @@ class Executor:
                 raise pytest.UsageError(f"{origin}: decides about one model or agent at a time")
             if self.settings.text("shard"):
                 raise pytest.UsageError(f"{origin}: a shard decides nothing, the whole is decided by `pytest-saber merge`")
+            # Of a part of the suite nothing passes, and its runs are wanted for themselves.
+            plan = None if self.suite.problems else foresee(items)
             if self.is_worker:
-                self._plan = foresee(items)
+                self._plan = plan
             else:
-                self.early_stop = EarlyStop(gate, self.ledger, foresee(items), self.session_name, self.seed)
+                self.early_stop = EarlyStop(gate, self.ledger, plan, self.session_name, self.seed)
 
     def _check_names(self, gate: Gate) -> None:
         """Raises pytest.UsageError for limits and required tasks that name nothing in the suite.

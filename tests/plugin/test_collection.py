@@ -107,7 +107,7 @@ def test_going_on_after_a_broken_document_never_passes_the_gate(suite: Suite, wo
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert suite.opened == ["one.e1"]
     result.stdout.fnmatch_lines(["*collection error: tasks/broken.yaml*"])
-    assert 'name="saber.gate" value="inconclusive"' in (suite.path / "out.xml").read_text()
+    assert 'name="saber.gate" value="failed"' in (suite.path / "out.xml").read_text()
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
