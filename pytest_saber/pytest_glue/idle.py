@@ -87,8 +87,8 @@ def _of_gate(settings: Settings) -> Iterator[tuple[str, str]]:
             case "strict":
                 yield (
                     "stop_when_decided",
-                    "has no effect with the policy strict, where any run may be the harmful one; -x ends a session with its first "
-                    "harmful run, and the policy gate decides about limits",
+                    "has no effect with the policy strict, where any run may be the harmful one; -x ends a session with its "
+                    "first harmful run, and the policy gate decides about limits",
                 )
     if settings.text("shard"):
         # A shard hands the whole policy on to the merge, which may have a baseline.
