@@ -2,7 +2,7 @@
 
     python bench/gate.py [--full] [--releases N] [--seed N]
 
-The default takes some five minutes of one core; `--full`, of which the documentation gives the figures, twice as long.
+The default takes some six minutes of one core; `--full`, of which the documentation gives the figures, twice as long.
 
 Every release is judged by our gate (pytest_saber.gate, level 0.05, tolerance 2 points) and by three that people write
 first. All gates see the same releases, so that what one finds more than another is a mean of paired differences, printed
@@ -21,7 +21,7 @@ a suite if it does with every disagreement that is simulated; one that keeps it 
 where they do not, and what it finds is no standard. Of gates that do keep it, the one that finds more is better.
 Exits 1 when ours blocks more unchanged releases than its level anywhere (by more than two standard errors), or finds less
 anywhere (by more than two standard errors) than a naive gate that keeps its level in that suite; or when what is said to be
-found with 80 % probability is found in less than 75 %, where releases agree as much as is assumed or as is said. All that is
+found with 80 % probability is found in less than 75 % (by more than two standard errors), where releases agree as much as is assumed or as is said. All that is
 printed counts.
 
 Tasks are unlike each other, and agents disagree about them, as they do in reality: the log odds of harm spread normally
@@ -334,7 +334,8 @@ def promises(releases: int, seed: int) -> list[str]:
                     for every in (False, True)
                 ]
                 row.append((100 * change, *shares))
-                if min(shares) < FOUND_AT_LEAST and (spread == ASSUMED or told is not assumed):
+                noise = 2 * math.sqrt(FOUND_AT_LEAST * (1 - FOUND_AT_LEAST) / releases)
+                if min(shares) < FOUND_AT_LEAST - noise and (spread == ASSUMED or told is not assumed):
                     which = f"{suite}, disagreement {spread:g}, {100 * change:.1f} points"
                     problems.append(f"{which}: {min(shares):.3f} of such regressions are found")
             cells = "".join(f"{change:8.1f}: {some:10.3f}{every:10.3f}    " for change, some, every in row)
