@@ -21,8 +21,8 @@ a suite if it does with every disagreement that is simulated; one that keeps it 
 where they do not, and what it finds is no standard. Of gates that do keep it, the one that finds more is better.
 Exits 1 when ours blocks more unchanged releases than its level anywhere (by more than two standard errors), or finds less
 anywhere (by more than two standard errors) than a naive gate that keeps its level in that suite; or when what is said to be
-found with 80 % probability is found in less than 75 % (by more than two standard errors), where releases agree as much as is assumed or as is said. All that is
-printed counts.
+found with 80 % probability is found in less than 75 % (by more than two standard errors), where releases agree as much as is
+assumed or as is said. All that is printed counts.
 
 Tasks are unlike each other, and agents disagree about them, as they do in reality: the log odds of harm spread normally
 between templates (standard deviation 2.5) and between the tasks of a template (0.7), and every release, better or worse
