@@ -95,6 +95,11 @@ def _imported(agent: str, model: str) -> AgentFactory:
         raise UsageError(
             f"--saber-agent={agent}: expected a factory of agents (called with the task), found {type(found).__name__}"
         )
+    if isinstance(found, type) and "__call__" in dir(found) and not hasattr(found, "run"):
+        raise UsageError(
+            f"--saber-agent={agent}: {found.__name__} is a class whose objects are factories of agents; name an object of it, "
+            f"such as factory in `factory = {found.__name__}()`"
+        )
     if not isinstance(found, type) and isinstance(getattr(found, "identity", None), AgentIdentity):
         return cast(AgentFactory, found)
     return CallableFactory(found, AgentIdentity(agent, model))

@@ -45,6 +45,12 @@ def test_a_reference_model_takes_the_reference_agent(agent: str) -> None:
         ),
         ("my_agent:mak", "", "--saber-agent=my_agent:mak: 'my_agent' has no 'mak'; did you mean 'make'?"),
         (
+            "my_agent:Factory",
+            "",
+            "--saber-agent=my_agent:Factory: Factory is a class whose objects are factories of agents; name an object of it, "
+            "such as factory in `factory = Factory()`",
+        ),
+        (
             "my_agent:NUMBER",
             "",
             "--saber-agent=my_agent:NUMBER: expected a factory of agents (called with the task), found int",
@@ -68,6 +74,12 @@ from pytest_saber.model.ports import AgentResult
 from pytest_saber.model.terms import TerminationReason
 
 NUMBER = 3
+
+class Factory:
+    identity = AgentIdentity("quiet", "own")
+
+    def __call__(self, task):
+        return Quiet(task)
 
 class Quiet:
     def __init__(self, task):
