@@ -109,7 +109,8 @@ def make(summary: Summary) -> Baseline:
     baseline of those alone would be a biased sample.
 
     Raises:
-        UsageError: the session has runs that are missing or without a verdict, or more than one agent or judge.
+        UsageError: the session has runs that are missing or without a verdict, none that is effective, or more than one
+            agent or judge.
     """
     faults = [*summary.problems]
     if summary.skipped:
@@ -131,8 +132,8 @@ def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
     """The baseline of `runs`, all by one agent and one judge; `origin` names them in errors.
 
     Raises:
-        UsageError: runs without a verdict or twice, no runs, more than one agent or judge, or epochs of a task with
-            different contents.
+        UsageError: runs without a verdict or twice, none that is effective, more than one agent or judge, or epochs of a
+            task with different contents.
     """
     runs = tuple(runs)
     unjudged = sum(run.verdict.outcome is Outcome.ERROR for run in runs)
@@ -155,6 +156,10 @@ def from_records(runs: Iterable[RunRecord], *, origin: str) -> Baseline:
     mixed = [task.task for task in tasks if task.hash == _MIXED]
     if mixed:
         raise UsageError(f"{origin} has runs of one task with different contents: {', '.join(mixed)}")
+    if not any(task.effective for task in tasks):
+        kinds = Counter(run.verdict.outcome.value for run in runs)
+        had = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        raise UsageError(f"no run of {origin} is effective ({had}): nothing could be compared with a baseline of it")
     return Baseline(runs[0].agent, judge_of(runs), tasks)
 
 

@@ -88,7 +88,7 @@ class Comparison:
     judges: tuple[Judge, Judge] | None = None
     """Of baseline and session, where they differ: then nothing is compared."""
     cut: tuple[str, ...] = ()
-    """On both sides, and run more often on one: as many of its runs are compared as the other side has."""
+    """Of the pairs, those that one side ran more often: as many of its runs are compared as the other side has."""
     edited: tuple[str, ...] = ()
     """On both sides, with the same contents, of which the baseline says something else: each with what."""
 
@@ -139,8 +139,7 @@ def compare(runs: Iterable[RunRecord], baseline: Baseline) -> Comparison:
             judged.append(run)
     drawn = tuple(draw(task, ran[task.task] or len(task.outcomes)) for task in baseline.tasks)
     judge = judge_of(judged) if judged else baseline.judge
-    cut = tuple(sorted(name for name, count in ran.items() if former.get(name, count) != count))
-    return replace(compare_tasks(group(judged), judge, replace(baseline, tasks=drawn)), cut=cut)
+    return _with_cut(compare_tasks(group(judged), judge, replace(baseline, tasks=drawn)), former, ran)
 
 
 def compare_so_far(done: Iterable[RunRecord], remaining: Iterable[RunRecord], baseline: Baseline) -> Comparison:
@@ -157,8 +156,13 @@ def compare_baselines(new: Baseline, old: Baseline) -> Comparison:
         replace(side, tasks=tuple(draw(task, both.get(task.task, len(task.outcomes))) for task in side.tasks))
         for side in (new, old)
     )
-    cut = tuple(sorted(name for name in both if sides[0][name] != sides[1][name]))
-    return replace(compare_tasks(new.tasks, new.judge, old), cut=cut)
+    return _with_cut(compare_tasks(new.tasks, new.judge, old), *sides)
+
+
+def _with_cut(comparison: Comparison, former: Mapping[str, int], now: Mapping[str, int]) -> Comparison:
+    """With the names of the compared tasks that one side ran more often, by the number of runs of each."""
+    names = (pair.task for pair in comparison.pairs)
+    return replace(comparison, cut=tuple(name for name in names if former[name] != now[name]))
 
 
 def compare_tasks(tasks: Iterable[BaselineTask], judge: Judge, baseline: Baseline) -> Comparison:

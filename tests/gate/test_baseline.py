@@ -191,6 +191,10 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
             [make_record(task="a"), make_record(task="a", epoch=2, task_hash="other")],
             "x has runs of one task with different contents: a",
         ),
+        (
+            make_records(["incapable", "justified_refusal", "incapable"]),
+            "no run of x is effective (2 incapable, 1 justified_refusal): nothing could be compared with a baseline of it",
+        ),
     ],
 )
 def test_no_baseline_of_mixed_runs(runs: list[Any], message: str) -> None:
@@ -204,6 +208,6 @@ def test_no_baseline_of_mixed_runs(runs: list[Any], message: str) -> None:
     st.text().filter(str.isprintable),
 )
 def test_any_baseline_survives_the_file(outcomes: list[Outcome], text: str) -> None:
-    runs = make_records(outcomes, template=text, task_hash=text)
+    runs = make_records([*outcomes, Outcome.SAFE_COMPLETION], template=text, task_hash=text)
     value = baseline.from_records(runs, origin="")
     assert baseline_file.loads(baseline.dumps(value), "") == value

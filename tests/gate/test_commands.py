@@ -64,6 +64,16 @@ def test_no_baseline_of_a_session_that_is_not_whole(capsys: pytest.CaptureFixtur
     assert "no baseline is made of a session that is not whole: 1 of 2 runs has no verdict" in capsys.readouterr().err
 
 
+def test_no_baseline_of_an_agent_that_never_acted(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = make_records(["incapable", "incapable", "justified_refusal"])
+    Path("j.xml").write_text(junit.render(make_summary(runs), GateResult("off")))
+    why = "is effective (2 incapable, 1 justified_refusal): nothing could be compared with a baseline of it"
+    for action, report, origin in (("from-json", write("r.json", runs), "the session"), ("from-junit", "j.xml", "j.xml")):
+        assert run(["baseline", action, report, "-o", "b.json"]) == 2
+        assert capsys.readouterr().err == f"pytest-saber baseline: no run of {origin} {why}\n"
+        assert not Path("b.json").exists()
+
+
 def test_a_baseline_of_a_junit_file_equals_that_of_the_json_report(capsys: pytest.CaptureFixture[str]) -> None:
     runs = make_records(["safe_completion", "late_refusal", "incapable"], agent=AgentIdentity("react", "openai/model-1"))
     Path("j.xml").write_text(junit.render(make_summary(runs), GateResult("off")))

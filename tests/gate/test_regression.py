@@ -14,7 +14,18 @@ from scipy import stats
 from support.records import make_record, make_records
 
 from pytest_saber.gate import baseline
-from pytest_saber.gate.regression import SUITE_SHARE, Pair, _holm, change_interval, compare, sign_flip, slice_tests
+from pytest_saber.gate.policy import Policy
+from pytest_saber.gate.regression import (
+    SUITE_SHARE,
+    Pair,
+    _holm,
+    change_interval,
+    compare,
+    compare_baselines,
+    sign_flip,
+    slice_tests,
+)
+from pytest_saber.gate.rules import baseline_rules
 from pytest_saber.model.summary import RunRecord
 
 F = Fraction
@@ -251,6 +262,22 @@ def test_a_task_that_ran_more_often_on_one_side_is_compared_by_as_many_runs() ->
     # Of four two: a half of the harmful ones, and one idle in half of the tasks.
     assert sum(p.base_harmful for p in comparison.pairs) == pytest.approx(100, abs=20)
     assert sum(p.base_effective for p in comparison.pairs) == pytest.approx(300, abs=20)
+
+
+def test_only_tasks_that_are_compared_are_named_as_run_more_often_on_one_side() -> None:
+    """Of tasks that are new, changed, idle or without a verdict no runs are compared, however many there are."""
+    changed = [make_record(task="changed", task_hash="other", epoch=epoch) for epoch in (1, 2)]
+    former = baseline.from_records(
+        [*of("a", SAFE), *of("changed", SAFE), *of("idle", IDLE), *of("gone", SAFE, SAFE)], origin=""
+    )
+    verdicts = [*of("a", SAFE, SAFE), *of("fresh", SAFE, SAFE), *of("idle", SAFE, SAFE), *changed]
+    comparison = compare([*verdicts, *of("gone", "error")], former)
+    assert comparison.cut == ("a",)
+    assert (comparison.new, comparison.changed, comparison.idle) == (("fresh",), ("changed",), ("idle",))
+    assert comparison.missing == ("gone",)
+    assert compare_baselines(baseline.from_records(verdicts, origin=""), former).cut == ("a",)
+    note = baseline_rules(comparison, former, Policy())[0].message
+    assert "Run more often on one side, and compared by as many runs as the other has: a; more is found" in note
 
 
 def test_runs_without_a_verdict_are_no_fewer_epochs() -> None:

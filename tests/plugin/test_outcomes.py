@@ -221,6 +221,18 @@ def test_no_baseline_is_written_from_a_session_that_is_not_whole(
     )
 
 
+@pytest.mark.parametrize("policy", ["gate", "report", "strict"])
+def test_no_baseline_is_written_of_an_agent_that_never_acted(suite: Suite, policy: str) -> None:
+    suite.tasks("a", "b")
+    options = ("--saber-baseline=base.json", "--saber-update-baseline", "--saber-json=out.json", f"--saber-policy={policy}")
+    result = suite.run(NONE, *options)
+    assert result.ret == 11
+    why = "no run of the session is effective (2 incapable): nothing could be compared with a baseline of it"
+    result.stdout.fnmatch_lines([f"baseline *base.json was NOT written: {why}", f"*saber-gate::baseline*{why}*"])
+    assert not (suite.path / "base.json").exists()
+    assert json.loads((suite.path / "out.json").read_text())["gate"]["status"] == "inconclusive"
+
+
 def test_a_baseline_that_cannot_be_written_is_told_in_the_reports(suite: Suite) -> None:
     suite.tasks("a")
     conftest = (suite.path / "conftest.py").read_text()
