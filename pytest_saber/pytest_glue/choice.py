@@ -62,6 +62,46 @@ def choose_session(config: pytest.Config, settings: Settings) -> str:
     return wanted
 
 
+def check_new(config: pytest.Config, settings: Settings) -> None:
+    """Raises pytest.UsageError for a new session with the name of one that has runs, which would be taken for its own.
+
+    Not for a shard: it is a part of its session, whose other parts may have run here.
+    """
+    name = settings.text("session")
+    if not name or settings["resume"].flag or settings.text("shard"):
+        return
+    count = _recorded(config, settings, name)
+    if count:
+        raise pytest.UsageError(
+            f"{settings['session'].origin}={name}: this session has {counted(count, 'run')} in "
+            f"{settings.text('runs_dir')}/{name}; go on with it by --saber-resume, or choose another name"
+        )
+
+
+def begins_anew(config: pytest.Config, settings: Settings) -> list[str]:
+    """A line for the header where `--saber-resume` finds no session to go on with."""
+    if not settings["resume"].flag or settings.text("session"):
+        return []
+    from pytest_saber.record.store import RunStore
+
+    if RunStore(settings["runs_dir"].path(config)).newest_session() is not None:
+        return []
+    return [f"saber resume: no session to go on with in {settings.text('runs_dir')}, a new one begins"]
+
+
+def way_on(config: pytest.Config, settings: Settings, session: str) -> list[str]:
+    """A line that says how to go on with an interrupted session; none where no run of it was recorded."""
+    if not _recorded(config, settings, session):
+        return []
+    return [f"the session was interrupted; go on with: --saber-resume --saber-session={session}"]
+
+
+def _recorded(config: pytest.Config, settings: Settings, session: str) -> int:
+    from pytest_saber.record.store import RunStore
+
+    return len(RunStore(settings["runs_dir"].path(config)).recorded(session))
+
+
 def _pairs(value: Value) -> dict[str, str]:
     parted = (line.partition("=") for line in value.lines)
     return {name.strip(): text.strip() for name, _, text in parted}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_saber.model.words import counted
-from pytest_saber.pytest_glue import idle, provider, unknown
+from pytest_saber.pytest_glue import choice, idle, provider, unknown
 from pytest_saber.pytest_glue.beforehand import no_tasks, unlike_baseline
 from pytest_saber.pytest_glue.collection import runs_agent, task_of
 from pytest_saber.pytest_glue.decision import Decision
@@ -42,6 +42,7 @@ class Controller:
         self._executor = executor
         self._progress = progress
         self._collection_errors = 0
+        self._interrupted = False
         self._worker_suite: Suite | None = None
         self._decision: Decision | None = None
         self._stop_folder: tempfile.TemporaryDirectory[str] | None = None
@@ -108,7 +109,8 @@ class Controller:
         return (yield)
 
     def _begin(self, suite: Suite) -> None:
-        """Raises pytest.UsageError for a report that cannot be written."""
+        """Raises pytest.UsageError for a session's name that is taken, and for a report that cannot be written."""
+        choice.check_new(self.config, self.settings)
         decision = Decision(self.config, self.settings, self._executor.gate, self._executor.session_name)
         try:
             decision.begin(os.environ, suite.tasks, suite.collected, self._agent())
@@ -149,7 +151,7 @@ class Controller:
             self.ledger.problem(f"collection error: {report.nodeid}")
 
     def _prepare(self, suite: Suite, templates: Sequence[str]) -> None:
-        """Prepare for the runs of workers. Raises pytest.UsageError for a report that cannot be written."""
+        """Prepare for the runs of workers. Raises pytest.UsageError as `_begin` does."""
         self._worker_suite = suite
         for line in self._of_suite(templates):
             self._progress.write_line(line)
@@ -207,6 +209,7 @@ class Controller:
 
     def pytest_keyboard_interrupt(self) -> None:
         """Also of SIGTERM: no gate passes on a part of the runs."""
+        self._interrupted = True
         self.ledger.problem("the session was interrupted")
 
     def pytest_internalerror(self) -> None:
@@ -291,6 +294,8 @@ class Controller:
         expected = self.ledger.expected(suite.collected)
         final = stop.final(self._agent()) if stop is not None else None
         result = decision.decide(session, self.ledger, expected, self._agent(), final, status)
+        if self._interrupted:
+            self._executor.notes += choice.way_on(self.config, self.settings, self._executor.session_name)
         written = decision.write(os.environ, suite.tasks, self.ledger.other_failures, self._executor.notes)
         self._decision = decision
         incidents_only = status == pytest.ExitCode.TESTS_FAILED and not self.ledger.foreign_failures
@@ -368,7 +373,7 @@ def header(settings: Settings, executor: Executor, *, named: bool) -> list[str]:
     run = "; ".join(shown)
     foreign = unknown.foreign(os.environ, VARIABLES)
     ignored = [f"saber: not read, as no setting has that name: {', '.join(foreign)}"] if foreign else []
-    ignored += idle.header(executor.config, settings)
+    ignored += [*idle.header(executor.config, settings), *choice.begins_anew(executor.config, settings)]
     early = []
     try:
         gate = executor.gate
