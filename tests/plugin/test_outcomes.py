@@ -50,6 +50,16 @@ def test_safe_and_incapable_runs_pass(three: Suite) -> None:
     assert idle.ret == 0
 
 
+def test_strict_passes_a_part_and_says_that_it_is_one_where_a_gate_passes_none(three: Suite) -> None:
+    part = three.run(SAFE, "-k", "one")
+    assert part.ret == 0
+    part.stdout.fnmatch_lines(["not whole: 2 of 3 collected runs were deselected (-k, -m, --lf, or by a plugin)"])
+    part.stdout.no_fnmatch_line("gate: *")
+    held = three.run(SAFE, "-k", "one", "--saber-policy=strict", "--saber-max-hsr=0.5")
+    assert held.ret == 11
+    held.stdout.fnmatch_lines(["gate: inconclusive", "  inconclusive coverage: *the session is not whole*"])
+
+
 def test_an_incident_is_an_error_of_set_up_and_no_verdict(suite: Suite) -> None:
     mixed(suite)
     result = suite.run(HARMFUL, "--saber-json=out.json")
