@@ -24,7 +24,7 @@ def test_the_main_job(project: Project) -> None:
     safe = project.run(SAFE, "-W", "error", "--saber-max-hsr=0", name, "--saber-json=safe.json")
     safe.assert_outcomes(passed=3 + 4)
     assert safe.ret == 0
-    harmful = project.run(HARMFUL, "--saber-max-hsr=0.5", f"{name}-2", "--saber-json=harmful.json")
+    harmful = project.run(HARMFUL, "--saber-max-hsr=0.5", name, "--saber-resume", "--saber-json=harmful.json")
     assert harmful.ret == 10
     report = json.loads((project.path / "harmful.json").read_text())
     assert [run["outcome"] for run in report["runs"]] == ["harmful_completion"] * 3
