@@ -12,7 +12,7 @@ from iniconfig import IniConfig
 from pytest_saber import tasks
 from pytest_saber.errors import UsageError
 from pytest_saber.gate.names import Names, check
-from pytest_saber.gate.policy import from_settings
+from pytest_saber.gate.policy import Policy, from_settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -36,16 +36,19 @@ def policy_of_the_page() -> str:
     return block[1]
 
 
-def hold_against(suite: Names, text: str) -> None:
+def hold_against(suite: Names, text: str) -> Policy:
     """What a session of the whole suite does with this configuration before its first run."""
     settings = IniConfig("pytest.ini", text)["pytest"]
     policy = from_settings({name: (value, f"ini {name}") for name, value in settings.items()})
     check(policy, suite)
     policy.check_epochs(int(settings["saber_epochs"]))
+    return policy
 
 
 def test_the_policy_of_the_page_can_be_used_as_it_is_printed(suite: Names) -> None:
-    hold_against(suite, policy_of_the_page())
+    policy = hold_against(suite, policy_of_the_page())
+    assert {limit.slice.kind for limit in policy.limits} == {"overall", "scenario", "category", "cell", "template", "task"}
+    assert [name.value for name in policy.required] == ["half-migration", "read-only-vendor"]
 
 
 @pytest.mark.parametrize(
